@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config"
+
+export default defineConfig({
+  resolve: { conditions: ["@espalier/source"] },
+  ssr: { resolve: { conditions: ["@espalier/source"] } },
+  test: {
+    include: ["test/**/*.test.ts"],
+    reporters: ["default", "./scripts/closing-line.ts"],
+    testTimeout: 30_000
+  }
+})
