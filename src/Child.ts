@@ -1,0 +1,308 @@
+/**
+ * What a supervisor supervises: a spec with an id, policies, and a way to begin.
+ *
+ * A child has two phases. Its *init* is scoped and must finish before the child counts as ready; the init's value is
+ * the effect that *runs*. This is OTP's init and loop in Effect's terms: it gives ordered start, roll-back of a failed
+ * start, and release before restart. A spec is a value; the same one can stand in two places of a tree.
+ *
+ * `Child<Provides, StartError, Requires>`: the services that siblings and the tree's users get from it (only actors
+ * have any: what must stay valid over restarts is a reference), how its init can fail, and what its effects need.
+ * Failures of the run phase never leave a child: they end in `onFailure` and in events.
+ *
+ * **Example** (A child with a resource)
+ *
+ * ```ts
+ * import { Effect, Schedule } from "effect"
+ * import { Child, Supervisor } from "espalier"
+ *
+ * const log: Array<string> = []
+ * const ticker = Child.make("ticker", Effect.gen(function*() {
+ *   yield* Effect.acquireRelease(Effect.sync(() => log.push("open")), () => Effect.sync(() => log.push("close")))
+ *   return Effect.never // the run phase
+ * }), { backoff: Schedule.exponential("100 millis") })
+ *
+ * const program = Effect.scoped(Supervisor.start(Supervisor.make("root", { children: [ticker] })))
+ * await Effect.runPromise(program)
+ * log // => ["open", "close"]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import type * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import type { Covariant } from "effect/Types"
+
+import { EffectMount, ignore as ignored } from "./internal/effectMount.ts"
+import type { Directive as Directive_ } from "./internal/exit.ts"
+import type { Mount, Policy } from "./internal/mount.ts"
+import type { Runtime } from "./internal/runtime.ts"
+import type { SupervisorMount } from "./internal/supervisorMount.ts"
+import type { Restart as Restart_ } from "./internal/transition.ts"
+
+/**
+ * The type id of a child.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const TypeId = "~espalier/Child"
+
+/**
+ * The spec of a child.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Child<out Provides, out E, out R> {
+  readonly [TypeId]: {
+    readonly _Provides: Covariant<Provides>
+    readonly _E: Covariant<E>
+    readonly _R: Covariant<R>
+  }
+  /** Unique among its siblings. */
+  readonly id: string
+  /** @internal keys of the services that it provides */
+  readonly provides: ReadonlyArray<string>
+  /** @internal */
+  readonly policy: Policy
+  /** @internal */
+  mount(runtime: Runtime, parent: SupervisorMount, outer?: Context.Context<never> | undefined): Mount
+}
+
+/**
+ * Any child; the top of the type, so no type is lost in a list of them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Any = Child<unknown, unknown, unknown>
+
+/**
+ * What a child provides.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Provides<C> = C extends Child<infer P, infer _E, infer _R> ? P : never
+
+/**
+ * How a child's start can fail.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Error<C> = C extends Child<infer _P, infer E, infer _R> ? E : never
+
+/**
+ * What a child needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Requires<C> = C extends Child<infer _P, infer _E, infer R> ? R : never
+
+/**
+ * When a child is restarted after it ended by itself.
+ *
+ * **Details**
+ *
+ * - `always`: after every end. OTP's *permanent*. The default.
+ * - `on-failure`: only after an unclean end. OTP's *transient*.
+ * - `never`: not at all; its spec is forgotten when it ends. OTP's *temporary*.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Restart = Restart_
+
+/**
+ * What to do about a failure: restart the child, leave it stopped, or let the supervisor give up with this cause.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Directive = Directive_
+
+/**
+ * The policies of a child.
+ *
+ * **Details**
+ *
+ * - `restart`: see {@link Restart}. Default `"always"` (OTP's default for a worker).
+ * - `shutdown`: the grace time of a stop, >= 0. The child is interrupted; if it and its finalizers are not finished in
+ *   time it is abandoned and fenced, and a `Leaked` event names it. `0` interrupts and does not wait; `"abandon"` fences
+ *   without asking how it went (OTP's `brutal_kill`); `"Infinity"` waits as long as it takes. Default 5 seconds, for
+ *   supervisors `"Infinity"` (OTP's defaults).
+ * - `initTimeout`: how long the init may take, > 0. Then it is interrupted and the start fails with `InitTimeout`.
+ *   Default 30 seconds, for supervisors `"Infinity"`: their children have their own.
+ * - `backoff`: the delay before each restart. It is stepped with the cause of the end; when the schedule is over, the
+ *   supervisor gives up. Default: none, except after a failure of kind `transient` (exponential from 1 s, factor 2, cap
+ *   30 s, jitter ± 20 %). A transient failure's `retryAfterMillis` is always a lower bound.
+ * - `backoffReset`: health after which the schedule starts anew, > 0. Default 60 seconds.
+ * - `onFailure`: the directive for a typed error of the child, in either phase. Default: by the failure's kind:
+ *   `transient` and `malformed` restart, `capability`, `oversized`, `denied` and `exhausted` stop. Unmarked errors and
+ *   defects restart. It is not asked about defects; if it throws, the child is restarted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<in E> {
+  readonly restart?: Restart | undefined
+  readonly shutdown?: Duration.Input | "abandon" | undefined
+  readonly initTimeout?: Duration.Input | undefined
+  readonly backoff?: Schedule.Schedule<unknown, Cause.Cause<E>> | undefined
+  readonly backoffReset?: Duration.Input | undefined
+  readonly onFailure?: ((error: E) => Directive) | undefined
+}
+
+const variance = {
+  _Provides: (_: never) => _,
+  _E: (_: never) => _,
+  _R: (_: never) => _
+}
+
+/**
+ * @internal
+ */
+export const fromMount = <P, E, R>(
+  policy: Policy,
+  provides: ReadonlyArray<string>,
+  mount: Child<P, E, R>["mount"]
+): Child<P, E, R> => ({ [TypeId]: variance, id: policy.id, policy, provides, mount })
+
+const restarts: ReadonlyArray<Restart> = ["always", "on-failure", "never"]
+
+const durationOf = (where: string, name: string, input: Duration.Input, least: "zero" | "more"): Duration.Duration => {
+  const duration = Duration.fromInput(input)
+  const millis = duration._tag === "None" ? Number.NaN : Duration.toMillis(duration.value)
+  if (duration._tag === "None" || !(least === "zero" ? millis >= 0 : millis > 0)) {
+    throw new RangeError(
+      `${where}: ${name} must be a duration ${least === "zero" ? ">= 0" : "> 0"}, got ${String(input)}`
+    )
+  }
+  return duration.value
+}
+
+/**
+ * @internal the policies with their defaults, checked
+ */
+export const policyOf = (
+  where: string,
+  id: string,
+  options: Options<never> | undefined,
+  defaults: { readonly shutdown: Duration.Input; readonly initTimeout: Duration.Input }
+): Policy => {
+  if (typeof id !== "string" || id.length === 0) {
+    throw new RangeError(`${where}: id must be a string that is not empty, got ${JSON.stringify(id) ?? String(id)}`)
+  }
+  const restart = options?.restart ?? "always"
+  if (!restarts.includes(restart)) {
+    throw new RangeError(`${where}: restart of ${id} must be one of ${restarts.join(", ")}, got ${String(restart)}`)
+  }
+  const onFailure = options?.onFailure
+  if (onFailure !== undefined && typeof onFailure !== "function") {
+    throw new RangeError(`${where}: onFailure of ${id} must be a function, got ${String(onFailure)}`)
+  }
+  const shutdown = options?.shutdown ?? defaults.shutdown
+  const of = `of ${id}`
+  return {
+    id,
+    restart,
+    shutdown: shutdown === "abandon" ? shutdown : durationOf(where, `shutdown ${of}`, shutdown, "zero"),
+    initTimeout: durationOf(where, `initTimeout ${of}`, options?.initTimeout ?? defaults.initTimeout, "more"),
+    backoff: options?.backoff as Policy["backoff"],
+    backoffReset: durationOf(where, `backoffReset ${of}`, options?.backoffReset ?? "60 seconds", "more"),
+    onFailure
+  }
+}
+
+/** @internal */
+export const workerDefaults = { shutdown: "5 seconds", initTimeout: "30 seconds" } as const
+
+/**
+ * A child with two phases: an init that is scoped, and the effect that it returns.
+ *
+ * **Details**
+ *
+ * - What the init acquires is released when the incarnation ends, whatever the reason, before the next one begins.
+ * - The run effect sees the same scope. Fibers that it forks with `Effect.forkScoped` or `Effect.forkChild` end with it.
+ * - An init that succeeds with {@link ignore} declines: the child is listed as stopped, and nothing failed.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` that names the option when an option is out of range.
+ *
+ * @see {@link effect} for a child that needs no init
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <A, E2, R2, E, R>(
+  id: string,
+  init: Effect.Effect<Effect.Effect<A, E2, R2>, E, R>,
+  options?: Options<NoInfer<E | E2>> | undefined
+): Child<never, E, Exclude<R | R2, Scope.Scope>> => {
+  const policy = policyOf("Child.make", id, options as Options<never> | undefined, workerDefaults)
+  return fromMount(
+    policy,
+    [],
+    (runtime, parent, outer) =>
+      // The context that the tree was started with holds what R and R2 ask for: the types of the tree see to that.
+      new EffectMount(runtime, parent, policy, init as Effect.Effect<unknown, unknown, Scope.Scope>, outer)
+  )
+}
+
+/**
+ * A child of one phase: it is ready as soon as it runs.
+ *
+ * @see {@link make} for a child that must get ready first
+ * @category constructors
+ * @since 0.1.0
+ */
+export const effect = <A, E, R>(
+  id: string,
+  run: [A] extends [never]
+    ? Effect.Effect<A, E, R>
+    : [A] extends [Effect.Effect<infer _A, infer _E, infer _R>]
+      ? "this effect yields an effect: use Child.make"
+      : Effect.Effect<A, E, R>,
+  options?: Options<NoInfer<E>> | undefined
+): Child<never, never, Exclude<R, Scope.Scope>> => {
+  const policy = policyOf("Child.effect", id, options as Options<never> | undefined, workerDefaults)
+  return fromMount(
+    policy,
+    [],
+    (runtime, parent, outer) => new EffectMount(runtime, parent, policy, Effect.succeed(run), outer)
+  )
+}
+
+/**
+ * The value of an init that has nothing to run. The child counts as stopped, not as failed.
+ *
+ * **Details**
+ *
+ * It is OTP's `ignore`. The spec is kept, except under `restart: "never"`; `restartChild` tries again.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ignore: Effect.Effect<void> = ignored
+
+/**
+ * The same child, but what it provides is hidden from its siblings and from the tree's users.
+ *
+ * **When to use**
+ *
+ * Use it to mount a second copy of an actor in one supervisor, where two services of one key would clash.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const hide = <P, E, R>(self: Child<P, E, R>): Child<never, E, R> => ({
+  ...self,
+  provides: [],
+  [TypeId]: variance
+})

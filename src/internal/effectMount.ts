@@ -1,0 +1,95 @@
+/**
+ * A child that is an Effect: a scoped init whose value is the effect that runs. One fiber per incarnation.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+
+import * as exits from "./exit.ts"
+import type { Snapshot } from "./model.ts"
+import type { Incarnation, Parent, Policy } from "./mount.ts"
+import { Mount } from "./mount.ts"
+import { CurrentNode } from "./runtime.ts"
+import type { Runtime } from "./runtime.ts"
+
+/** The run effect of a child that declines to start. */
+export const ignore: Effect.Effect<void> = Effect.sync(() => {})
+
+interface Life extends Incarnation {
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
+  scope: Scope.Closeable
+  closing: boolean
+}
+
+export class EffectMount extends Mount {
+  readonly kind = "worker"
+  private readonly init: Effect.Effect<unknown, unknown, Scope.Scope>
+
+  constructor(
+    runtime: Runtime,
+    parent: Parent,
+    policy: Policy,
+    init: Effect.Effect<unknown, unknown, Scope.Scope>,
+    outer: Context.Context<never> | undefined
+  ) {
+    super(runtime, parent, policy, outer)
+    this.init = init
+  }
+
+  protected override live(): Life {
+    return { ...super.live(), fiber: undefined, scope: Scope.makeUnsafe(), closing: false }
+  }
+
+  protected launch(life: Life): void {
+    const context = this.context.pipe(Context.add(CurrentNode, this), Context.add(Scope.Scope, life.scope))
+    const body = Effect.flatMap(this.init, (run) => {
+      if (run === ignore) {
+        life.closing = true
+        return Effect.void
+      }
+      if (!Effect.isEffect(run)) return Effect.die(new TypeError("the init's value is not an Effect"))
+      this.started(life)
+      return run as Effect.Effect<unknown, unknown>
+    })
+    const fiber = Effect.runForkWith(context)(body)
+    life.fiber = fiber
+    fiber.addObserver((exit) => this.bodyEnded(life, exit))
+  }
+
+  private bodyEnded(life: Life, exit: Exit.Exit<unknown, unknown>): void {
+    const declined = life.closing
+    life.closing = true
+    life.exit = exit
+    const close = Scope.closeUnsafe(life.scope, exit)
+    const settle = (end: Exit.Exit<unknown, unknown>): void => {
+      life.fiber = undefined
+      if (declined && end._tag === "Success" && !life.ordered) this.ignored(life)
+      else this.finished(life, end)
+    }
+    if (close === undefined) return settle(exit)
+    // Its finalizers run in a fiber of their own, as long as the grace time lets them.
+    if (!life.over) {
+      life.cancelTimer?.()
+      life.cancelTimer = undefined
+      this.runtime.fork(Effect.uninterruptible(close)).addObserver((end) => settle(exits.withFinalizers(exit, end)))
+      this.grace(life)
+    } else {
+      this.runtime.fork(close).addObserver(() => settle(exit))
+    }
+  }
+
+  protected quit(life: Life): void {
+    if (!life.closing) life.fiber?.interruptUnsafe()
+  }
+
+  protected fence(life: Life): boolean {
+    if (!life.closing) life.fiber?.interruptUnsafe()
+    return life.fiber !== undefined
+  }
+
+  snapshot(): Snapshot {
+    return this.node([])
+  }
+}

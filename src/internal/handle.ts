@@ -1,0 +1,171 @@
+/**
+ * The `Tree` service over a running tree: requests become messages, answers come back through callbacks.
+ */
+import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Queue from "effect/Queue"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Tracer from "effect/Tracer"
+
+import type * as Child from "../Child.ts"
+import type * as Tree from "../Tree.ts"
+import { ChildRefused, StartFailure } from "./errors.ts"
+import type { Event } from "./model.ts"
+import type { Mount, Trouble } from "./mount.ts"
+import type { Node, Runtime } from "./runtime.ts"
+import { CurrentNode } from "./runtime.ts"
+import { SupervisorMount } from "./supervisorMount.ts"
+import type * as core from "./transition.ts"
+
+/** Events that one subscriber may be behind. */
+export const EventBuffer = 4096
+
+export const events = (runtime: Runtime): Stream.Stream<Event> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      // Unbounded in type, bounded by the check below: a slow reader must hear how much it missed.
+      const queue = yield* Queue.unbounded<Event, Cause.Done>()
+      let missed = 0
+      const unsubscribe = runtime.observe((event) => {
+        if (Queue.sizeUnsafe(queue) >= EventBuffer) {
+          missed += 1
+          return
+        }
+        if (missed > 0) {
+          Queue.offerUnsafe(queue, { _tag: "Missed", path: event.path.slice(0, 1), at: event.at, count: missed })
+          missed = 0
+        }
+        Queue.offerUnsafe(queue, event)
+      })
+      yield* Effect.addFinalizer(() => Effect.sync(unsubscribe))
+      yield* Effect.forkScoped(Effect.andThen(Effect.exit(Deferred.await(runtime.ended)), Queue.end(queue)))
+      return Stream.fromQueue(queue)
+    })
+  )
+
+/** Sends a request and waits for its answer. */
+const ask = (
+  supervisor: SupervisorMount,
+  child: string,
+  message: (reply: core.Reply<Trouble>) => core.Message<Mount, Trouble>
+): Effect.Effect<void, ChildRefused | StartFailure<never>> =>
+  Effect.withFiber((fiber) => {
+    if (waitsForCaller(supervisor, fiber.getRef(CurrentNode))) {
+      return Effect.fail(refusal(supervisor, child, "called-from-init"))
+    }
+    return Effect.callback<void, ChildRefused | StartFailure<never>>((resume) => {
+      supervisor.post(
+        message((answer) => {
+          switch (answer._tag) {
+            case "Done":
+              return resume(Effect.void)
+            case "Refused":
+              return resume(Effect.fail(refusal(supervisor, child, answer.reason)))
+            case "Failed": {
+              const { path, cause } = answer.failure
+              return resume(Effect.fail(new StartFailure<never>({ path, cause: cause as Cause.Cause<never> })))
+            }
+          }
+        })
+      )
+    })
+  })
+
+/** Whether the caller is an init that the supervisor, or one above the caller up to it, is waiting for. */
+const waitsForCaller = (supervisor: SupervisorMount, caller: Node | undefined): boolean => {
+  let node = caller as Mount | undefined
+  while (node !== undefined) {
+    if (node.parent === supervisor) return node.state === "starting"
+    node = node.parent as Mount | undefined
+  }
+  return false
+}
+
+const refusal = (supervisor: Mount, child: string, reason: ChildRefused["reason"]): ChildRefused =>
+  new ChildRefused({ supervisor: supervisor.path, child, reason })
+
+export const handle = (node: Mount): Tree.Handle => {
+  const onSupervisor = <A, E>(
+    child: string,
+    request: (supervisor: SupervisorMount) => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | ChildRefused> =>
+    node instanceof SupervisorMount ? request(node) : Effect.fail(refusal(node, child, "not-a-supervisor"))
+
+  return {
+    path: node.path,
+    snapshot: Effect.sync(() => node.snapshot()),
+    startChild: <P, E, R>(child: Child.Child<P, E, R>) =>
+      Effect.contextWith((given: Context.Context<R>) =>
+        onSupervisor(child.id, (supervisor) =>
+          Effect.suspend(() => {
+            // It sees what the supervisor's children see, and what its caller brings along.
+            const context = Context.merge(
+              Context.omit(Scope.Scope, Tracer.ParentSpan, CurrentNode)(given as Context.Context<never>),
+              supervisor.context
+            ) as Context.Context<never>
+            const mount = child.mount(supervisor.runtime, supervisor, context)
+            const started: Tree.StartedChild<P> = {
+              id: child.id,
+              path: mount.path,
+              context: Context.makeUnsafe<P>(new Map(child.provides.length === 0 ? [] : mount.refs))
+            }
+            return Effect.as(
+              ask(supervisor, child.id, (reply) => ({ _tag: "StartChild", child: mount, reply })) as Effect.Effect<
+                void,
+                ChildRefused | StartFailure<E>
+              >,
+              started
+            )
+          })
+        )
+      ),
+    stopChild: (id) =>
+      onSupervisor(
+        id,
+        (supervisor) =>
+          ask(supervisor, id, (reply) => ({ _tag: "StopChild", id, reply })) as Effect.Effect<void, ChildRefused>
+      ),
+    restartChild: (id) =>
+      onSupervisor(id, (supervisor) => ask(supervisor, id, (reply) => ({ _tag: "RestartChild", id, reply }))),
+    removeChild: (id) =>
+      onSupervisor(
+        id,
+        (supervisor) =>
+          ask(supervisor, id, (reply) => ({ _tag: "RemoveChild", id, reply })) as Effect.Effect<void, ChildRefused>
+      )
+  }
+}
+
+/** The node of a path, or the refusal that names the first id that is missing. */
+const lookUp = (root: SupervisorMount, path: ReadonlyArray<string>): Effect.Effect<Mount, ChildRefused> => {
+  const [first, ...rest] = path
+  if (first !== root.id) {
+    return Effect.fail(new ChildRefused({ supervisor: [], child: first ?? "", reason: "not-found" }))
+  }
+  let node: Mount = root
+  for (const id of rest) {
+    if (!(node instanceof SupervisorMount)) return Effect.fail(refusal(node, id, "not-a-supervisor"))
+    const child: Mount | undefined = node.childOf(id)
+    if (child === undefined) return Effect.fail(refusal(node, id, "not-found"))
+    node = child
+  }
+  return Effect.succeed(node)
+}
+
+export const service = (runtime: Runtime, root: () => SupervisorMount): Tree.Tree["Service"] => ({
+  events: events(runtime),
+  snapshot: Effect.sync(() => root().snapshot()),
+  find: (path) =>
+    Effect.map(
+      Effect.suspend(() => lookUp(root(), path)),
+      handle
+    ),
+  ended: Deferred.await(runtime.ended),
+  stop: Effect.suspend(() => {
+    root().halt()
+    return Effect.exit(Deferred.await(runtime.ended))
+  }).pipe(Effect.andThen(Effect.sync(() => ({ leaked: [...runtime.leaks.values()] }))))
+})

@@ -1,0 +1,401 @@
+/**
+ * A place in the tree. The place is stable; what runs there, an incarnation, is not.
+ *
+ * `Mount` owns what all children share: the reports of an incarnation's ready and end, the time-out of its init, the
+ * grace time of its stop, abandoning and fencing, and the verdict on its exit. A kind of child adds how an incarnation
+ * begins, how it is asked to stop, and how it is fenced.
+ *
+ * **Invariants**
+ *
+ * - M1. An incarnation reports its end once: `over` is set first, and what comes later is ignored.
+ * - M2. The intent to stop is recorded before anything is interrupted, so an exit is never classified by its cause alone.
+ * - M3. An end is reported only after the incarnation's finalizers, or after the grace time, with `leaked`.
+ */
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Exit from "effect/Exit"
+import type * as Schedule from "effect/Schedule"
+
+import * as Failure from "../Failure.ts"
+import * as Backoff from "./backoff.ts"
+import { InitTimeout } from "./errors.ts"
+import * as exits from "./exit.ts"
+import type { ExitReason, NodeState, Snapshot } from "./model.ts"
+import type { Node, Runtime } from "./runtime.ts"
+import type * as core from "./transition.ts"
+
+/** The policies of a child, defaults applied. */
+export interface Policy {
+  readonly id: string
+  readonly restart: core.Restart
+  readonly shutdown: Duration.Duration | "abandon"
+  readonly initTimeout: Duration.Duration
+  readonly backoff: Schedule.Schedule<unknown, Cause.Cause<unknown>> | undefined
+  readonly backoffReset: Duration.Duration
+  readonly onFailure: ((error: never) => exits.Directive) | undefined
+}
+
+/** What a child's end was about, for those above: where and why. */
+export interface Trouble {
+  readonly path: ReadonlyArray<string>
+  readonly cause: Cause.Cause<unknown>
+}
+
+/** The supervisor of a mount, as the mount sees it. */
+export interface Parent extends Node {
+  readonly id: string
+  readonly context: Context.Context<never>
+  post(message: core.Message<Mount, Trouble>): void
+}
+
+/** One life of a child. */
+export interface Incarnation {
+  readonly number: number
+  ready: boolean
+  /** it was asked to stop (M2) */
+  ordered: boolean
+  /** its end was reported (M1) */
+  over: boolean
+  timedOut: boolean
+  readyAt: number
+  /** how its body ended, while its finalizers still run */
+  exit: Exit.Exit<unknown, unknown> | undefined
+  cancelTimer: (() => void) | undefined
+}
+
+const defaultGrace = Duration.seconds(5)
+
+const noRefs: ReadonlyMap<string, unknown> = new Map()
+
+export abstract class Mount implements core.Child, Node {
+  abstract readonly kind: Snapshot["kind"]
+  index = -1
+  state: NodeState = "stopped"
+  incarnation = 0
+  restarts = 0
+  leaked = 0
+  protected current: Incarnation | undefined
+  private readonly backoff = Backoff.make()
+  private cancelRetryTimer: (() => void) | undefined
+  readonly runtime: Runtime
+  readonly parent: Parent | undefined
+  readonly policy: Policy
+  private paths: ReadonlyArray<string> | undefined
+
+  /** what the child brings along itself: the root's context, or that of the one who added it at run time */
+  protected readonly outer: Context.Context<never> | undefined
+
+  constructor(
+    runtime: Runtime,
+    parent: Parent | undefined,
+    policy: Policy,
+    outer?: Context.Context<never> | undefined
+  ) {
+    this.runtime = runtime
+    this.parent = parent
+    this.policy = policy
+    this.outer = outer
+  }
+
+  /** the services that the child's effects find */
+  get context(): Context.Context<never> {
+    return this.outer ?? this.parent?.context ?? this.runtime.context
+  }
+
+  /** the stable references that this place gives to others, by service key */
+  get refs(): ReadonlyMap<string, unknown> {
+    return noRefs
+  }
+
+  get id(): string {
+    return this.policy.id
+  }
+
+  get restart(): core.Restart {
+    return this.policy.restart
+  }
+
+  get path(): ReadonlyArray<string> {
+    if (this.paths !== undefined) return this.paths
+    const path: Array<string> = []
+    path.push(this.id)
+    for (let node = this.parent; node !== undefined; node = node.parent as Parent | undefined) path.push(node.id)
+    return (this.paths = path.toReversed())
+  }
+
+  /** Begins the incarnation `this.incarnation`. */
+  begin(): void {
+    this.runtime.emit(this, { _tag: "Starting", incarnation: this.incarnation })
+    const life = this.live()
+    this.current = life
+    this.launch(life)
+    if (!life.ready && !life.over) {
+      life.cancelTimer ??= this.runtime.later(this.policy.initTimeout, () => this.initTimedOut(life))
+    }
+  }
+
+  /** Asks the current incarnation to stop, and sees to it that its end is reported. */
+  halt(): void {
+    const life = this.current
+    if (life === undefined || life.over || life.ordered) return
+    this.runtime.emit(this, { _tag: "Stopping" })
+    life.ordered = true // M2
+    if (this.policy.shutdown === "abandon") return this.abandon(life)
+    life.cancelTimer?.()
+    life.cancelTimer = undefined
+    this.quit(life)
+    this.grace(life)
+  }
+
+  /** Gives the incarnation its grace time to end; afterwards it is abandoned. */
+  protected grace(life: Incarnation): void {
+    if (life.over || life.cancelTimer !== undefined) return
+    const { shutdown } = this.policy
+    const patience = shutdown === "abandon" ? Duration.zero : shutdown
+    // One that ended by itself is not hurried: its finalizers have the usual time, whatever a stop would give them.
+    if (!life.ordered && Duration.toMillis(patience) === 0) {
+      life.cancelTimer = this.runtime.later(defaultGrace, () => this.giveUpOn(life))
+    } else if (Duration.toMillis(patience) === 0) this.giveUpOn(life)
+    else life.cancelTimer = this.runtime.later(patience, () => this.giveUpOn(life))
+  }
+
+  /** Ends the incarnation for the tree at once, as an ordered stop. */
+  abandon(life: Incarnation | undefined = this.current): void {
+    if (life === undefined || life.over) return
+    life.ordered = true // M2
+    this.giveUpOn(life)
+  }
+
+  /** Stops waiting for the incarnation and cuts what connects it to the tree. */
+  private giveUpOn(life: Incarnation): void {
+    if (life.over) return
+    const alive = this.fence(life)
+    if (life.over) return // it ended while it was fenced
+    if (alive) this.leak(life)
+    const reason: ExitReason =
+      life.ordered || life.exit === undefined
+        ? { _tag: "Killed", cause: Cause.interrupt() }
+        : exits.reasonOf(life.exit, false)
+    this.report(life, life.timedOut && !life.ordered ? this.timedOut() : reason, alive)
+  }
+
+  private timedOut(): ExitReason {
+    const afterMillis = Duration.toMillis(this.policy.initTimeout)
+    return { _tag: "Error", cause: Cause.fail(new InitTimeout({ path: [...this.path], afterMillis })) }
+  }
+
+  private leak(life: Incarnation): void {
+    this.leaked += 1
+    this.runtime.leaks.set(life, this.path)
+    this.runtime.emit(this, { _tag: "Leaked", incarnation: life.number })
+  }
+
+  /** What was abandoned has ended after all. */
+  protected leakEnded(life: Incarnation): void {
+    if (!this.runtime.leaks.delete(life)) return
+    this.leaked -= 1
+    this.runtime.emit(this, { _tag: "LeakEnded", incarnation: life.number })
+  }
+
+  private initTimedOut(life: Incarnation): void {
+    if (life.ready || life.over) return
+    life.timedOut = true
+    life.cancelTimer = undefined
+    this.quit(life)
+    this.grace(life)
+  }
+
+  /** The init is finished: the child counts as running. */
+  protected started(life: Incarnation): void {
+    if (life.over || life.ready || life.timedOut) return
+    life.ready = true
+    life.readyAt = this.runtime.nanos()
+    if (life.ordered) return
+    life.cancelTimer?.()
+    life.cancelTimer = undefined
+    this.runtime.emit(this, { _tag: "Started", incarnation: life.number })
+    this.parent?.post({ _tag: "Started", child: this, incarnation: life.number })
+  }
+
+  /** The init declined: there is nothing to run, and that is no failure. */
+  protected ignored(life: Incarnation): void {
+    if (life.over) return
+    life.over = true
+    life.cancelTimer?.()
+    this.runtime.emit(this, { _tag: "Ignored", incarnation: life.number })
+    this.parent?.post({ _tag: "Ignored", child: this, incarnation: life.number })
+  }
+
+  /** The incarnation and its finalizers are finished. */
+  protected finished(life: Incarnation, exit: Exit.Exit<unknown, unknown>): void {
+    if (life.over) return this.leakEnded(life)
+    const timedOut = life.timedOut && !life.ordered
+    const known = timedOut
+      ? Exit.fail(new InitTimeout({ path: [...this.path], afterMillis: Duration.toMillis(this.policy.initTimeout) }))
+      : exit
+    const reason = exits.reasonOf(known, life.ordered)
+    this.report(
+      life,
+      // A start that interrupts itself, or ends without having begun, is a failed start.
+      life.ready || life.ordered || reason._tag !== "Normal"
+        ? reason
+        : { _tag: "Error", cause: Cause.die(new TypeError("the init ended without a run effect")) },
+      false
+    )
+  }
+
+  private report(life: Incarnation, reason: ExitReason, leaked: boolean): void {
+    life.over = true // M1
+    life.cancelTimer?.()
+    life.cancelTimer = undefined
+    const { runtime } = this
+    const now = runtime.nanos()
+    const trouble = this.troubleOf(reason)
+    if (this.current === life) this.current = undefined
+    const failedStart = !life.ready && !life.ordered
+    runtime.emit(
+      this,
+      failedStart
+        ? { _tag: "StartFailed", incarnation: life.number, cause: trouble.cause }
+        : { _tag: "Exited", incarnation: life.number, reason, ordered: life.ordered }
+    )
+    this.down(life, reason)
+    const post = (verdict: core.Verdict, delayMillis: number): void =>
+      this.parent?.post({
+        _tag: failedStart ? "StartFailed" : "Exited",
+        child: this,
+        incarnation: life.number,
+        verdict,
+        delayMillis,
+        now,
+        leaked,
+        failure: trouble
+      })
+    if (life.ordered) return post("stop", 0)
+    const classified = Failure.classify(trouble.cause, runtime.classifier)
+    const verdict = exits.verdictOf(
+      failedStart && reason._tag !== "GaveUp" ? "Error" : reason._tag,
+      this.restart,
+      this.directive(classified, trouble.cause)
+    )
+    if (verdict === "fail") runtime.emit(this, { _tag: "Failed", reason })
+    if (verdict !== "restart") return post(verdict, 0)
+    if (life.ready && now - life.readyAt >= Duration.toMillis(this.policy.backoffReset) * 1e6)
+      Backoff.reset(this.backoff)
+    if (this.policy.backoff === undefined && classified.kind !== "transient") return post("restart", 0)
+    const asked = runtime.fork(
+      Backoff.next(
+        this.backoff,
+        this.policy.backoff,
+        classified,
+        trouble.cause,
+        runtime.clock.currentTimeMillisUnsafe()
+      )
+    )
+    asked.addObserver((exit) => {
+      const delay = Exit.isSuccess(exit) ? exit.value : undefined
+      if (delay === undefined) post("escalate", 0)
+      else post("restart", delay)
+    })
+  }
+
+  /** Where the trouble is: here, or deeper for a supervisor. */
+  protected troubleOf(reason: ExitReason): Trouble {
+    return reason._tag === "GaveUp"
+      ? { path: reason.path, cause: reason.cause }
+      : { path: this.path, cause: exits.causeOf(reason) }
+  }
+
+  private directive(classified: Failure.Classified, cause: Cause.Cause<unknown>): exits.Directive {
+    const { onFailure } = this.policy
+    const typed = cause.reasons.find(Cause.isFailReason)
+    const bug = cause.reasons.some((reason) => Cause.isDieReason(reason) && !Failure.isMarked(reason.defect))
+    // An infrastructure failure of the tree's own is not one of the child's errors.
+    if (onFailure !== undefined && typed !== undefined && !bug && !(typed.error instanceof InitTimeout)) {
+      try {
+        return onFailure(typed.error as never)
+      } catch {
+        // A directive that throws cannot be relied on: the supervisor decides as if the child had a bug.
+        return "restart"
+      }
+    }
+    return exits.defaultDirective(classified.kind)
+  }
+
+  /** Waits, then asks the supervisor to try again. */
+  retryLater(delayMillis: number): void {
+    const incarnation = this.incarnation
+    const due = (): void => {
+      this.cancelRetryTimer = undefined
+      this.parent?.post({ _tag: "Retry", child: this, incarnation, now: this.runtime.nanos() })
+    }
+    if (delayMillis === 0) {
+      this.runtime.yieldThen(due)
+      return
+    }
+    const delay = Duration.millis(delayMillis)
+    this.runtime.emit(this, {
+      _tag: "BackingOff",
+      delay,
+      until: this.runtime.clock.currentTimeMillisUnsafe() + delayMillis
+    })
+    this.cancelRetryTimer = this.runtime.later(delay, due)
+  }
+
+  cancelRetry(): void {
+    this.cancelRetryTimer?.()
+    this.cancelRetryTimer = undefined
+  }
+
+  /** The supervisor begins anew: so do the counts. */
+  renew(): void {
+    this.restarts = 0
+    Backoff.reset(this.backoff)
+  }
+
+  abstract snapshot(): Snapshot
+
+  protected node(children: ReadonlyArray<Snapshot>): Snapshot {
+    return {
+      id: this.id,
+      path: this.path,
+      kind: this.kind,
+      state: this.state,
+      restart: this.restart,
+      incarnation: this.incarnation,
+      restarts: this.restarts,
+      leaked: this.leaked,
+      children
+    }
+  }
+
+  /** A new incarnation's record. */
+  protected live(): Incarnation {
+    return {
+      number: this.incarnation,
+      ready: false,
+      ordered: false,
+      over: false,
+      timedOut: false,
+      readyAt: 0,
+      exit: undefined,
+      cancelTimer: undefined
+    }
+  }
+
+  /** Starts the init; answers through `started`, `ignored`, `finished`. */
+  protected abstract launch(life: Incarnation): void
+
+  /** Asks the incarnation to end; answers through `finished`. */
+  protected abstract quit(life: Incarnation): void
+
+  /** Interrupts without waiting, revokes what reaches the incarnation; tells whether something still runs. */
+  protected abstract fence(life: Incarnation): boolean
+
+  /** The incarnation is down for those who depend on it. */
+  protected down(_life: Incarnation, _reason: ExitReason): void {}
+
+  /** The place itself is given up: the child was removed, or the tree is over. */
+  revoke(): void {}
+}

@@ -1,0 +1,552 @@
+/**
+ * The decisions of one static supervisor: a function from a message to orders, with no clock, no randomness and no
+ * Effect in it.
+ *
+ * `transition(state, message, emit)` reads only the state and the message, changes only the state (in place: a copied
+ * state costs as much as the group is large, at every step), and says what must happen through `emit`. The shell
+ * carries the orders out and answers with messages. Times, reasons, verdicts and delays are computed by the shell and
+ * arrive inside the messages.
+ *
+ * **Invariants**
+ *
+ * - T1. At most one job is under way, with at most one child in flight (being started or being stopped).
+ * - T2. A message that needs a decision while a job is under way waits in `postponed`, in order of arrival; only `Stop`
+ *   replaces a job.
+ * - T3. A message that names an older incarnation than the child's own changes nothing.
+ * - T4. Every order `start` and `stop` is answered by exactly one of `Started`, `Ignored`, `StartFailed`, `Exited`.
+ * - T5. Every reply that came in with a request is answered exactly once.
+ * - T6. `ended` is emitted once, after the last child is down; nothing is emitted after it.
+ *
+ * @see https://www.erlang.org/doc/apps/stdlib/supervisor.html
+ */
+import * as RestartIntensity from "../RestartIntensity.ts"
+
+/** Which siblings a restart takes along. */
+export type Strategy = "one-for-one" | "one-for-all" | "rest-for-one"
+
+/** OTP's permanent, transient and temporary. */
+export type Restart = "always" | "on-failure" | "never"
+
+/** The states of a node, as decisions.md lists them. */
+export type NodeState =
+  | "starting"
+  | "running"
+  | "backing-off"
+  | "stopping"
+  | "stopped"
+  | "failed"
+  | "gave-up"
+  | "leaked"
+
+/** What the core knows of a child; the shell's own record of the child carries these fields. */
+export interface Child {
+  readonly id: string
+  readonly restart: Restart
+  index: number
+  state: NodeState
+  incarnation: number
+}
+
+/**
+ * What an exit, read with the child's restart policy and directive, asks for.
+ *
+ * `stop` leaves the child stopped, `fail` and `gave-up` leave it so named, `forget` drops its spec.
+ */
+export type Verdict = "restart" | "stop" | "fail" | "gave-up" | "forget" | "escalate"
+
+/** Why a request was refused. */
+export type Refusal = "not-running" | "not-found" | "already-started" | "already-present" | "running" | "restarting"
+
+/** The answer to a request. */
+export type Answer<F> =
+  | { readonly _tag: "Done" }
+  | { readonly _tag: "Refused"; readonly reason: Refusal }
+  | { readonly _tag: "Failed"; readonly failure: F }
+
+/** Where an answer goes; the shell knows what is behind it. */
+export type Reply<F> = (answer: Answer<F>) => void
+
+/** How a supervisor ended. */
+export type Ending<C, F> =
+  | { readonly _tag: "Stopped" }
+  | { readonly _tag: "GaveUp"; readonly child: C; readonly failure: F }
+  | { readonly _tag: "StartFailed"; readonly failure: F }
+
+export type Message<C, F> =
+  | { readonly _tag: "Boot" }
+  | { readonly _tag: "Stop" }
+  | { readonly _tag: "Started"; readonly child: C; readonly incarnation: number }
+  | { readonly _tag: "Ignored"; readonly child: C; readonly incarnation: number }
+  | Ended<C, F>
+  | { readonly _tag: "Retry"; readonly child: C; readonly incarnation: number; readonly now: number }
+  | { readonly _tag: "StartChild"; readonly child: C; readonly reply: Reply<F> }
+  | {
+      readonly _tag: "StopChild" | "RestartChild" | "RemoveChild"
+      readonly id: string
+      readonly reply: Reply<F>
+    }
+
+/** A child's incarnation is over: it never became ready (`StartFailed`), or it did (`Exited`). */
+export interface Ended<C, F> {
+  readonly _tag: "StartFailed" | "Exited"
+  readonly child: C
+  readonly incarnation: number
+  /** what to do about it; without meaning for an ordered stop */
+  readonly verdict: Verdict
+  /** milliseconds before the restart, 0 = at once */
+  readonly delayMillis: number
+  /** nanoseconds of the monotonic clock */
+  readonly now: number
+  /** something of it may still be running; it was fenced off */
+  readonly leaked: boolean
+  readonly failure: F
+}
+
+/** The orders. None of them may call `transition` before it returns. */
+export interface Emit<C, F> {
+  /** begin incarnation `child.incarnation` */
+  start(child: C): void
+  /** end the current incarnation, by the child's own shutdown policy */
+  stop(child: C): void
+  /** send `Retry` after the delay; with 0 after everybody else had a turn */
+  retryLater(child: C, delayMillis: number): void
+  cancelRetry(child: C): void
+  /** one unit was spent on `child` */
+  restarting(child: C, left: number): void
+  /** the child is no longer part of the tree */
+  forgotten(child: C): void
+  gaveUp(child: C, failure: F): void
+  ready(): void
+  ended(ending: Ending<C, F>): void
+}
+
+interface Job<C, F> {
+  readonly kind: "boot" | "restart" | "stop" | "request"
+  /** children from `stopAt` down to `stopTo` are still to be stopped */
+  stopAt: number
+  readonly stopTo: number
+  /** then those from `startAt` up to `startTo` are to be started */
+  startAt: number
+  startTo: number
+  current: C | undefined
+  /** left out of the start */
+  readonly except: C | undefined
+  reply: Reply<F> | undefined
+  readonly request: "StartChild" | "StopChild" | "RestartChild" | "RemoveChild" | undefined
+}
+
+export interface State<C extends Child, F> {
+  readonly strategy: Strategy
+  readonly intensity: RestartIntensity.RestartIntensity
+  phase: "idle" | "starting" | "running" | "stopping" | "ended"
+  /** start order; a removed child leaves a hole, so that indices stay valid */
+  order: Array<C | undefined>
+  holes: number
+  readonly byId: Map<string, C>
+  job: Job<C, F> | undefined
+  postponed: Array<Message<C, F>>
+  ending: Ending<C, F>
+  /** a group whose start broke off and waits for the retry of `child` */
+  interrupted: { readonly child: C; readonly low: number; readonly high: number } | undefined
+}
+
+export const make = <C extends Child, F>(
+  strategy: Strategy,
+  intensity: RestartIntensity.RestartIntensity,
+  children: ReadonlyArray<C>
+): State<C, F> => {
+  const state: State<C, F> = {
+    strategy,
+    intensity,
+    phase: "idle",
+    order: [],
+    holes: 0,
+    byId: new Map(),
+    job: undefined,
+    postponed: [],
+    ending: { _tag: "Stopped" },
+    interrupted: undefined
+  }
+  for (const child of children) append(state, child)
+  return state
+}
+
+const append = <C extends Child, F>(state: State<C, F>, child: C): void => {
+  child.index = state.order.length
+  state.order.push(child)
+  state.byId.set(child.id, child)
+}
+
+export const transition = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, emit: Emit<C, F>): void => {
+  handle(state, message, emit)
+  while (state.postponed.length > 0 && state.job === undefined) {
+    const waiting = state.postponed
+    state.postponed = []
+    for (let i = 0; i < waiting.length; i++) {
+      if (state.job !== undefined) {
+        state.postponed = waiting.slice(i).concat(state.postponed) // T2
+        break
+      }
+      handle(state, waiting[i]!, emit)
+    }
+  }
+}
+
+const handle = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, emit: Emit<C, F>): void => {
+  switch (message._tag) {
+    case "Boot": {
+      state.phase = "starting"
+      begin(state, emit, { kind: "boot", startAt: 0, startTo: state.order.length - 1 })
+      return
+    }
+    case "Stop":
+      return stop(state, emit)
+    case "Started":
+      return started(state, message.child, message.incarnation, "running", emit)
+    case "Ignored":
+      return started(state, message.child, message.incarnation, "stopped", emit)
+    case "StartFailed":
+    case "Exited":
+      return ended(state, message, emit)
+    case "Retry": {
+      const { child } = message
+      if (child.state !== "backing-off" || child.incarnation !== message.incarnation) return // T3
+      if (state.job !== undefined) state.postponed.push(message)
+      else restart(state, child, message.now, undefined, emit)
+      return
+    }
+    case "StartChild":
+    case "StopChild":
+    case "RestartChild":
+    case "RemoveChild": {
+      if (state.phase !== "starting" && state.phase !== "running") return message.reply(refused("not-running"))
+      if (state.job !== undefined) state.postponed.push(message)
+      else request(state, message, emit)
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------- jobs
+
+const begin = <C extends Child, F>(
+  state: State<C, F>,
+  emit: Emit<C, F>,
+  job: Partial<Job<C, F>> & Pick<Job<C, F>, "kind">
+): void => {
+  state.job = {
+    stopAt: -1,
+    stopTo: 0,
+    startAt: 0,
+    startTo: -1,
+    current: undefined,
+    except: undefined,
+    reply: undefined,
+    request: undefined,
+    ...job
+  }
+  advance(state, emit)
+}
+
+const isUp = (child: Child): boolean => child.state === "running" || child.state === "starting"
+
+/** Takes the job's next step; returns when a child is in flight or the job is over. */
+const advance = <C extends Child, F>(state: State<C, F>, emit: Emit<C, F>): void => {
+  const job = state.job
+  if (job === undefined) return
+  while (job.current === undefined) {
+    if (job.stopAt >= job.stopTo) {
+      const child = state.order[job.stopAt--]
+      if (child === undefined) continue
+      if (isUp(child)) {
+        job.current = child
+        child.state = "stopping"
+        emit.stop(child)
+      } else if (child.state === "backing-off") {
+        child.state = "stopped"
+        emit.cancelRetry(child)
+      }
+    } else if (job.startAt <= job.startTo) {
+      const child = state.order[job.startAt++]
+      if (child === undefined || child === job.except || isUp(child)) continue
+      if (job.kind === "restart" && child.restart === "never") continue
+      if (child.state === "backing-off") emit.cancelRetry(child)
+      job.current = child
+      child.incarnation += 1
+      child.state = "starting"
+      emit.start(child)
+    } else {
+      state.job = undefined
+      if (job.kind === "boot") {
+        state.phase = "running"
+        emit.ready()
+      } else if (job.kind === "stop") {
+        state.phase = "ended"
+        emit.ended(state.ending)
+      }
+      return
+    }
+  }
+}
+
+/** Answers the request behind the job, if there is one that still waits. */
+const answer = <C extends Child, F>(job: Job<C, F>, with_: Answer<F>): void => {
+  const reply = job.reply
+  job.reply = undefined // T5
+  reply?.(with_)
+}
+
+const done: Answer<never> = { _tag: "Done" }
+
+const refused = (reason: Refusal): Answer<never> => ({ _tag: "Refused", reason })
+
+const forget = <C extends Child, F>(state: State<C, F>, child: C, emit: Emit<C, F>): void => {
+  if (state.byId.get(child.id) !== child) return
+  state.byId.delete(child.id)
+  state.order[child.index] = undefined
+  state.holes += 1
+  if (state.job === undefined && state.holes > 16 && state.holes * 2 > state.order.length) {
+    state.order = state.order.filter((some) => some !== undefined)
+    state.holes = 0
+    state.order.forEach((some, index) => (some!.index = index))
+    state.interrupted = undefined
+  }
+  emit.forgotten(child)
+}
+
+// ----------------------------------------------------------------------------------------------------- answers of children
+
+const started = <C extends Child, F>(
+  state: State<C, F>,
+  child: C,
+  incarnation: number,
+  to: "running" | "stopped",
+  emit: Emit<C, F>
+): void => {
+  if (child.incarnation !== incarnation) return // T3
+  const job = state.job
+  if (child.state === "stopping") {
+    // A stop overtook the answer. One that is up will still exit; one that declined to start is down already.
+    if (to === "stopped") isDown(state, child, false, emit)
+    return
+  }
+  if (child.state !== "starting") return
+  child.state = to
+  if (job?.current !== child) return
+  job.current = undefined
+  if (to === "stopped" && child.restart === "never") forget(state, child, emit)
+  answer(job, done)
+  advance(state, emit)
+}
+
+/** An ordered stop is complete. */
+const isDown = <C extends Child, F>(state: State<C, F>, child: C, leaked: boolean, emit: Emit<C, F>): void => {
+  child.state = leaked ? "leaked" : "stopped"
+  const job = state.job
+  if (job?.current !== child) return
+  job.current = undefined
+  if (child.restart === "never" && (job.kind === "restart" || job.kind === "request")) forget(state, child, emit)
+  if (job.kind === "request") answer(job, done)
+  advance(state, emit)
+}
+
+const ended = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emit: Emit<C, F>): void => {
+  const { child } = message
+  if (child.incarnation !== message.incarnation) return // T3
+  if (child.state === "stopping") return isDown(state, child, message.leaked, emit)
+  if (child.state === "starting" && message._tag === "StartFailed") return startFailed(state, message, emit)
+  if (child.state !== "running") return
+  const job = state.job
+  if (job !== undefined) {
+    if (child.index <= job.stopAt && child.index >= job.stopTo) {
+      // It died before its turn to be stopped came: the job covers it.
+      child.state = message.leaked ? "leaked" : "stopped"
+      if (child.restart === "never" && job.kind === "restart") forget(state, child, emit)
+    } else state.postponed.push(message)
+    return
+  }
+  if (state.phase !== "running") return
+  switch (message.verdict) {
+    case "restart": {
+      if (message.delayMillis > 0) {
+        child.state = "backing-off"
+        emit.retryLater(child, message.delayMillis)
+      } else restart(state, child, message.now, message.failure, emit)
+      return
+    }
+    case "escalate":
+      return giveUp(state, child, message.failure, emit)
+    case "forget": {
+      child.state = "stopped"
+      return forget(state, child, emit)
+    }
+    case "stop": {
+      child.state = "stopped"
+      return
+    }
+    case "fail": {
+      child.state = "failed"
+      return
+    }
+    case "gave-up": {
+      child.state = "gave-up"
+      return
+    }
+  }
+}
+
+const startFailed = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emit: Emit<C, F>): void => {
+  const { child, failure } = message
+  const job = state.job
+  child.state = message.leaked ? "leaked" : "failed"
+  if (job?.current !== child) return
+  job.current = undefined
+  if (job.kind === "boot") {
+    state.phase = "stopping"
+    state.ending = { _tag: "StartFailed", failure }
+    refuseWaiting(state)
+    return begin(state, emit, { kind: "stop", stopAt: child.index - 1 })
+  }
+  if (job.kind === "request") {
+    if (job.request === "StartChild") forget(state, child, emit)
+    answer(job, { _tag: "Failed", failure })
+    return advance(state, emit)
+  }
+  switch (message.verdict) {
+    case "restart": {
+      child.state = "backing-off"
+      emit.retryLater(child, message.delayMillis)
+      if (state.strategy === "one-for-one") return advance(state, emit)
+      const low = state.strategy === "one-for-all" ? 0 : child.index
+      state.interrupted = { child, low, high: job.startTo }
+      // one-for-all begins again from the first; rest-for-one goes on from the one that failed
+      return state.strategy === "one-for-all"
+        ? begin(state, emit, { kind: "restart", stopAt: child.index - 1 })
+        : begin(state, emit, { kind: "restart" })
+    }
+    case "escalate":
+      return giveUp(state, child, failure, emit)
+    case "forget":
+    case "stop":
+    case "fail":
+    case "gave-up": {
+      // The rest of the group starts without it.
+      if (message.verdict === "forget") forget(state, child, emit)
+      return advance(state, emit)
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ the decisions
+
+const restart = <C extends Child, F>(
+  state: State<C, F>,
+  child: C,
+  now: number,
+  failure: F | undefined,
+  emit: Emit<C, F>
+): void => {
+  if (!RestartIntensity.record(state.intensity, now)) return giveUp(state, child, failure, emit)
+  child.state = "stopped"
+  if (state.interrupted?.child === child) state.interrupted = undefined
+  emit.restarting(child, RestartIntensity.left(state.intensity, now))
+  const last = state.order.length - 1
+  switch (state.strategy) {
+    case "one-for-one":
+      return begin(state, emit, { kind: "restart", startAt: child.index, startTo: child.index })
+    case "one-for-all":
+      return begin(state, emit, { kind: "restart", stopAt: last, startTo: last })
+    case "rest-for-one":
+      return begin(state, emit, {
+        kind: "restart",
+        stopAt: last,
+        stopTo: child.index,
+        startAt: child.index,
+        startTo: last
+      })
+  }
+}
+
+const giveUp = <C extends Child, F>(state: State<C, F>, child: C, failure: F | undefined, emit: Emit<C, F>): void => {
+  child.state = "failed"
+  state.phase = "stopping"
+  state.ending = { _tag: "GaveUp", child, failure: failure as F }
+  emit.gaveUp(child, failure as F)
+  refuseWaiting(state)
+  begin(state, emit, { kind: "stop", stopAt: state.order.length - 1 })
+}
+
+const stop = <C extends Child, F>(state: State<C, F>, emit: Emit<C, F>): void => {
+  if (state.phase === "stopping" || state.phase === "ended") return
+  const job = state.job
+  if (job !== undefined) answer(job, refused("not-running"))
+  const current = job?.current
+  state.phase = "stopping"
+  state.ending = { _tag: "Stopped" }
+  refuseWaiting(state)
+  if (current?.state === "starting") {
+    current.state = "stopping"
+    emit.stop(current)
+  }
+  begin(state, emit, { kind: "stop", stopAt: state.order.length - 1, current })
+}
+
+const refuseWaiting = <C extends Child, F>(state: State<C, F>): void => {
+  const waiting = state.postponed
+  state.postponed = []
+  for (const message of waiting) {
+    if ("reply" in message) message.reply(refused("not-running"))
+    // An exit that waited is not lost: its child is down already, and must not be stopped again.
+    else if (message._tag === "Exited") message.child.state = message.leaked ? "leaked" : "stopped"
+  }
+}
+
+const request = <C extends Child, F>(
+  state: State<C, F>,
+  message: Extract<Message<C, F>, { readonly reply: Reply<F> }>,
+  emit: Emit<C, F>
+): void => {
+  const { reply } = message
+  if (message._tag === "StartChild") {
+    const present = state.byId.get(message.child.id)
+    if (present !== undefined) return reply(refused(isUp(present) ? "already-started" : "already-present"))
+    append(state, message.child)
+    const at = message.child.index
+    return begin(state, emit, { kind: "request", request: "StartChild", startAt: at, startTo: at, reply })
+  }
+  const child = state.byId.get(message.id)
+  if (child === undefined) return reply(refused("not-found"))
+  const at = child.index
+  switch (message._tag) {
+    case "StopChild": {
+      if (isUp(child)) {
+        return begin(state, emit, { kind: "request", request: "StopChild", stopAt: at, stopTo: at, reply })
+      }
+      if (child.state === "backing-off") return cancelRetry(state, child, reply, emit)
+      if (child.restart === "never") forget(state, child, emit)
+      return reply(done)
+    }
+    case "RestartChild": {
+      if (isUp(child)) return reply(refused("running"))
+      if (child.state === "backing-off") return reply(refused("restarting"))
+      return begin(state, emit, { kind: "request", request: "RestartChild", startAt: at, startTo: at, reply })
+    }
+    case "RemoveChild": {
+      if (isUp(child)) return reply(refused("running"))
+      if (child.state === "backing-off") return reply(refused("restarting"))
+      forget(state, child, emit)
+      return reply(done)
+    }
+  }
+}
+
+/** Stops a child that waits for its retry. A group that waited with it starts without it. */
+const cancelRetry = <C extends Child, F>(state: State<C, F>, child: C, reply: Reply<F>, emit: Emit<C, F>): void => {
+  emit.cancelRetry(child)
+  child.state = "stopped"
+  const group = state.interrupted
+  if (child.restart === "never") forget(state, child, emit)
+  reply(done)
+  if (group?.child !== child) return
+  state.interrupted = undefined
+  begin(state, emit, { kind: "restart", startAt: group.low, startTo: group.high, except: child })
+}
