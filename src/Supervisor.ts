@@ -175,7 +175,7 @@ export const make = <const C extends ReadonlyArray<Child.Any>>(
     ...Child.fromMount<never, never, never>(
       policy,
       [...keys.keys()],
-      (runtime, parent) => new SupervisorMount(runtime, parent, policy, children, outer)
+    ...Child.fromMount<never, never, never>(policy, [...keys.keys()], (runtime, parent, outer) =>
     ),
     policy,
     children
