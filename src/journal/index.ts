@@ -1,0 +1,7 @@
+/**
+ * The journal: an append-only history of events, in memory and in SQLite.
+ *
+ * @since 0.1.0
+ */
+export * as Journal from "./Journal.ts"
+export * as JournalSqlite from "./JournalSqlite.ts"
