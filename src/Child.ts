@@ -213,6 +213,7 @@ export const policyOf = (
     id,
     restart,
     shutdown: shutdown === "abandon" ? shutdown : durationOf(where, `shutdown ${of}`, shutdown, "zero"),
+    declaredShutdown: options?.shutdown !== undefined,
     initTimeout: durationOf(where, `initTimeout ${of}`, options?.initTimeout ?? defaults.initTimeout, "more"),
     backoff: options?.backoff as Policy["backoff"],
     backoffReset: durationOf(where, `backoffReset ${of}`, options?.backoffReset ?? "60 seconds", "more"),

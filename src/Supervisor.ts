@@ -37,12 +37,12 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 
 import * as Child from "./Child.ts"
+import { check } from "./internal/check.ts"
 import { type GaveUp, StartFailure } from "./internal/errors.ts"
 import * as internal from "./internal/handle.ts"
 import type { Event } from "./internal/model.ts"
@@ -175,62 +175,11 @@ export const make = <const C extends ReadonlyArray<Child.Any>>(
     ...Child.fromMount<never, never, never>(
       policy,
       [...keys.keys()],
-    ...Child.fromMount<never, never, never>(policy, [...keys.keys()], (runtime, parent, outer) =>
+      (runtime, parent, outer) => new SupervisorMount(runtime, parent, policy, children, outer)
     ),
     policy,
     children
   }
-}
-
-/**
- * What may not work as meant, found without starting anything: one sentence each, with the path.
- *
- * **Details**
- *
- * - Under one-for-all and rest-for-one, when stopping the group may take longer than `within / restarts`, the
- *   intensity can never be exceeded: the tree would restart for ever.
- *
- * @category checks
- * @since 0.1.0
- */
-export const check = (spec: Supervisor<unknown, unknown, unknown>): ReadonlyArray<string> => {
-  const warnings: Array<string> = []
-  const visit = (node: Child.Any, path: string): void => {
-    if (!("children" in node)) return
-    const supervisor = node as Supervisor<unknown, unknown, unknown>
-    const { strategy, intensity } = supervisor.policy
-    const budget = RestartIntensity.make(intensity)
-    if (strategy !== "one-for-one" && budget.restarts > 0) {
-      const share = Duration.toMillis(budget.within) / budget.restarts
-      let grace = 0
-      for (const child of supervisor.children) {
-        const { shutdown } = child.policy
-        // A supervisor's unlimited grace is not a wish to take long; only what is said counts.
-        if (shutdown !== "abandon" && !("children" in child && !Duration.isFinite(shutdown))) {
-          grace += Duration.toMillis(shutdown)
-        }
-      }
-      const declared = supervisor.children.some((child) => child.policy !== undefined && isExplicit(child, share))
-      if (declared && grace >= share) {
-        warnings.push(
-          `${path}: stopping its group may take ${Duration.format(Duration.millis(grace))}, so ${
-            budget.restarts
-          } restarts within ${Duration.format(budget.within)} can never be exceeded`
-        )
-      }
-    }
-    for (const child of supervisor.children) visit(child, `${path}/${child.id}`)
-  }
-  visit(spec, spec.id)
-  return warnings
-}
-
-/** Whether a single child's grace already makes the budget unreachable; the default of 5 seconds does not warn. */
-const isExplicit = (child: Child.Any, shareMillis: number): boolean => {
-  const { shutdown } = child.policy
-  if (shutdown === "abandon") return false
-  const millis = Duration.toMillis(shutdown)
-  return millis >= shareMillis && millis !== 5_000 && !("children" in child && !Number.isFinite(millis))
 }
 
 /**

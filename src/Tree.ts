@@ -27,8 +27,10 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 
 import type * as Child from "./Child.ts"
+import { check as checkSpec } from "./internal/check.ts"
 import type { ChildRefused, GaveUp, StartFailure } from "./internal/errors.ts"
 import type * as model from "./internal/model.ts"
+import type { Supervisor } from "./Supervisor.ts"
 
 export { ChildRefused } from "./internal/errors.ts"
 
@@ -195,3 +197,18 @@ export const events: Stream.Stream<Event, never, Tree> = Stream.unwrap(Effect.ma
  */
 export const find = (path: ReadonlyArray<string>): Effect.Effect<Handle, ChildRefused, Tree> =>
   Effect.flatMap(Tree, (tree) => tree.find(path))
+
+/**
+ * Finds what may not work as meant in a spec, without starting anything: one sentence each, with the path.
+ *
+ * **Details**
+ *
+ * - Under one-for-all and rest-for-one, a declared grace time of `within / restarts` or more: stopping the group may take
+ *   so long that the intensity is never exceeded, and the group restarts for ever. It is also a `Warning` event at start.
+ *
+ * What cannot work at all is refused when the spec is made.
+ *
+ * @category checks
+ * @since 0.1.0
+ */
+export const check: (root: Supervisor<unknown, unknown, unknown>) => ReadonlyArray<string> = checkSpec

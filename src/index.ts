@@ -3,8 +3,10 @@
  *
  * @since 0.1.0
  */
+export * as Actor from "./Actor.ts"
 export * as Child from "./Child.ts"
 export * as Failure from "./Failure.ts"
+export * as Mailbox from "./Mailbox.ts"
 export * as RestartIntensity from "./RestartIntensity.ts"
 export * as Supervisor from "./Supervisor.ts"
 export * as Tree from "./Tree.ts"

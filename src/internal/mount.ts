@@ -30,6 +30,8 @@ export interface Policy {
   readonly id: string
   readonly restart: core.Restart
   readonly shutdown: Duration.Duration | "abandon"
+  /** whether `shutdown` was said, not a default */
+  readonly declaredShutdown: boolean
   readonly initTimeout: Duration.Duration
   readonly backoff: Schedule.Schedule<unknown, Cause.Cause<unknown>> | undefined
   readonly backoffReset: Duration.Duration
@@ -136,7 +138,7 @@ export abstract class Mount implements core.Child, Node {
   }
 
   /** Asks the current incarnation to stop, and sees to it that its end is reported. */
-  halt(): void {
+  halt(returns = false): void {
     const life = this.current
     if (life === undefined || life.over || life.ordered) return
     this.runtime.emit(this, { _tag: "Stopping" })
@@ -144,7 +146,7 @@ export abstract class Mount implements core.Child, Node {
     if (this.policy.shutdown === "abandon") return this.abandon(life)
     life.cancelTimer?.()
     life.cancelTimer = undefined
-    this.quit(life)
+    this.quit(life, returns)
     this.grace(life)
   }
 
@@ -202,7 +204,7 @@ export abstract class Mount implements core.Child, Node {
     if (life.ready || life.over) return
     life.timedOut = true
     life.cancelTimer = undefined
-    this.quit(life)
+    this.quit(life, false)
     this.grace(life)
   }
 
@@ -388,13 +390,16 @@ export abstract class Mount implements core.Child, Node {
   protected abstract launch(life: Incarnation): void
 
   /** Asks the incarnation to end; answers through `finished`. */
-  protected abstract quit(life: Incarnation): void
+  protected abstract quit(life: Incarnation, returns: boolean): void
 
   /** Interrupts without waiting, revokes what reaches the incarnation; tells whether something still runs. */
   protected abstract fence(life: Incarnation): boolean
 
   /** The incarnation is down for those who depend on it. */
   protected down(_life: Incarnation, _reason: ExitReason): void {}
+
+  /** Nothing will start it again, unless somebody asks: those who wait for it are told. */
+  settle(): void {}
 
   /** The place itself is given up: the child was removed, or the tree is over. */
   revoke(): void {}

@@ -194,7 +194,15 @@ export class Runtime {
     }
   }
 
+  private readonly endings: Array<() => void> = []
+
+  /** Calls `f` when the tree has ended. */
+  atEnd(f: () => void): void {
+    this.endings.push(f)
+  }
+
   finish(exit: Exit.Exit<void, GaveUp>): void {
+    for (const f of this.endings.splice(0)) f()
     Deferred.doneUnsafe(this.ended, exit)
   }
 }

@@ -119,8 +119,8 @@ export class SupervisorMount extends Mount implements Parent {
     this.post({ _tag: "Boot" })
   }
 
-  protected quit(_life: Life): void {
-    this.post({ _tag: "Stop" })
+  protected quit(_life: Life, returns: boolean): void {
+    this.post({ _tag: "Stop", returns })
   }
 
   protected fence(life: Life): boolean {
@@ -147,7 +147,8 @@ export class SupervisorMount extends Mount implements Parent {
     const { runtime } = this
     const emit: core.Emit<Mount, Trouble> = {
       start: (child) => child.begin(),
-      stop: (child) => child.halt(),
+      stop: (child, returns) => child.halt(returns),
+      settled: (child) => child.settle(),
       retryLater: (child, delayMillis) => child.retryLater(delayMillis),
       cancelRetry: (child) => child.cancelRetry(),
       restarting: (child, left) => {
@@ -183,7 +184,12 @@ export class SupervisorMount extends Mount implements Parent {
   }
 
   private over(life: Life, ending: core.Ending<Mount, Trouble>): void {
-    for (const child of life.state.order) if (child !== undefined && !this.declared.includes(child)) child.revoke()
+    const declared = new Set(this.declared)
+    for (const child of life.state.order) {
+      if (child === undefined) continue
+      if (!declared.has(child)) child.revoke()
+      else if (!life.state.returns) child.settle()
+    }
     switch (ending._tag) {
       case "Stopped":
         return this.finished(life, Exit.void)
@@ -211,6 +217,10 @@ export class SupervisorMount extends Mount implements Parent {
     else this.runtime.finish(Exit.void)
     this.rootAnswer?.((life as Life).trouble ?? { path: this.path, cause: Cause.interrupt() })
     this.rootAnswer = undefined
+  }
+
+  override settle(): void {
+    for (const child of this.declared) child.settle()
   }
 
   override revoke(): void {

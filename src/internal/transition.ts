@@ -74,7 +74,7 @@ export type Ending<C, F> =
 
 export type Message<C, F> =
   | { readonly _tag: "Boot" }
-  | { readonly _tag: "Stop" }
+  | { readonly _tag: "Stop"; readonly returns: boolean }
   | { readonly _tag: "Started"; readonly child: C; readonly incarnation: number }
   | { readonly _tag: "Ignored"; readonly child: C; readonly incarnation: number }
   | Ended<C, F>
@@ -106,11 +106,13 @@ export interface Ended<C, F> {
 export interface Emit<C, F> {
   /** begin incarnation `child.incarnation` */
   start(child: C): void
-  /** end the current incarnation, by the child's own shutdown policy */
-  stop(child: C): void
+  /** end the current incarnation, by the child's own shutdown policy; `returns`: to be started again by the same job */
+  stop(child: C, returns: boolean): void
   /** send `Retry` after the delay; with 0 after everybody else had a turn */
   retryLater(child: C, delayMillis: number): void
   cancelRetry(child: C): void
+  /** the child is down and nothing will start it, unless somebody asks */
+  settled(child: C): void
   /** one unit was spent on `child` */
   restarting(child: C, left: number): void
   /** the child is no longer part of the tree */
@@ -146,6 +148,8 @@ export interface State<C extends Child, F> {
   job: Job<C, F> | undefined
   postponed: Array<Message<C, F>>
   ending: Ending<C, F>
+  /** the parent stops it only to start it again */
+  returns: boolean
   /** a group whose start broke off and waits for the retry of `child` */
   interrupted: { readonly child: C; readonly low: number; readonly high: number } | undefined
 }
@@ -165,6 +169,7 @@ export const make = <C extends Child, F>(
     job: undefined,
     postponed: [],
     ending: { _tag: "Stopped" },
+    returns: false,
     interrupted: undefined
   }
   for (const child of children) append(state, child)
@@ -200,7 +205,7 @@ const handle = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, 
       return
     }
     case "Stop":
-      return stop(state, emit)
+      return stop(state, message.returns, emit)
     case "Started":
       return started(state, message.child, message.incarnation, "running", emit)
     case "Ignored":
@@ -260,7 +265,7 @@ const advance = <C extends Child, F>(state: State<C, F>, emit: Emit<C, F>): void
       if (isUp(child)) {
         job.current = child
         child.state = "stopping"
-        emit.stop(child)
+        emit.stop(child, job.kind === "stop" ? state.returns : job.kind === "restart" && child.restart !== "never")
       } else if (child.state === "backing-off") {
         child.state = "stopped"
         emit.cancelRetry(child)
@@ -331,6 +336,7 @@ const started = <C extends Child, F>(
   }
   if (child.state !== "starting") return
   child.state = to
+  if (to === "stopped") emit.settled(child)
   if (job?.current !== child) return
   job.current = undefined
   if (to === "stopped" && child.restart === "never") forget(state, child, emit)
@@ -345,6 +351,7 @@ const isDown = <C extends Child, F>(state: State<C, F>, child: C, leaked: boolea
   if (job?.current !== child) return
   job.current = undefined
   if (child.restart === "never" && (job.kind === "restart" || job.kind === "request")) forget(state, child, emit)
+  else if (job.kind === "request") emit.settled(child)
   if (job.kind === "request") answer(job, done)
   advance(state, emit)
 }
@@ -381,15 +388,15 @@ const ended = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emi
     }
     case "stop": {
       child.state = "stopped"
-      return
+      return emit.settled(child)
     }
     case "fail": {
       child.state = "failed"
-      return
+      return emit.settled(child)
     }
     case "gave-up": {
       child.state = "gave-up"
-      return
+      return emit.settled(child)
     }
   }
 }
@@ -408,6 +415,7 @@ const startFailed = <C extends Child, F>(state: State<C, F>, message: Ended<C, F
   }
   if (job.kind === "request") {
     if (job.request === "StartChild") forget(state, child, emit)
+    else emit.settled(child)
     answer(job, { _tag: "Failed", failure })
     return advance(state, emit)
   }
@@ -431,6 +439,7 @@ const startFailed = <C extends Child, F>(state: State<C, F>, message: Ended<C, F
     case "gave-up": {
       // The rest of the group starts without it.
       if (message.verdict === "forget") forget(state, child, emit)
+      else emit.settled(child)
       return advance(state, emit)
     }
   }
@@ -475,8 +484,9 @@ const giveUp = <C extends Child, F>(state: State<C, F>, child: C, failure: F | u
   begin(state, emit, { kind: "stop", stopAt: state.order.length - 1 })
 }
 
-const stop = <C extends Child, F>(state: State<C, F>, emit: Emit<C, F>): void => {
+const stop = <C extends Child, F>(state: State<C, F>, returns: boolean, emit: Emit<C, F>): void => {
   if (state.phase === "stopping" || state.phase === "ended") return
+  state.returns = returns
   const job = state.job
   if (job !== undefined) answer(job, refused("not-running"))
   const current = job?.current
@@ -485,7 +495,7 @@ const stop = <C extends Child, F>(state: State<C, F>, emit: Emit<C, F>): void =>
   refuseWaiting(state)
   if (current?.state === "starting") {
     current.state = "stopping"
-    emit.stop(current)
+    emit.stop(current, state.returns)
   }
   begin(state, emit, { kind: "stop", stopAt: state.order.length - 1, current })
 }
@@ -543,6 +553,7 @@ const request = <C extends Child, F>(
 const cancelRetry = <C extends Child, F>(state: State<C, F>, child: C, reply: Reply<F>, emit: Emit<C, F>): void => {
   emit.cancelRetry(child)
   child.state = "stopped"
+  emit.settled(child)
   const group = state.interrupted
   if (child.restart === "never") forget(state, child, emit)
   reply(done)

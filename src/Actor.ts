@@ -1,0 +1,354 @@
+/**
+ * Actors: a typed protocol, a mailbox, and one message at a time.
+ *
+ * A protocol is a list of Effect `Rpc`s. {@link Service} declares it as a service whose value is a *reference*: it stays
+ * valid over restarts. The actor itself is a child of a supervisor, made by the service's `child`.
+ *
+ * **Details**
+ *
+ * - A handler's typed error answers the caller and keeps the actor alive; a defect crashes it, and the supervisor decides.
+ * - The caller of the message that crashed an actor fails at once with {@link ActorCrashed}. The message is not handled
+ *   again; queued mail waits for the next incarnation.
+ * - An ask that finds no answer in time fails with {@link AskTimeout}; a late answer goes nowhere. An ask whose caller is
+ *   interrupted is not handled if it had not begun.
+ * - A handler may return a plain value instead of an Effect; that is faster.
+ * - An idle actor holds no fiber.
+ *
+ * **Gotchas**
+ *
+ * Typed errors of handlers never reach `onFailure`: they are answers. Only errors of the init do, and marked failures
+ * that a handler dies with, see {@link orCrash}.
+ *
+ * **Example** (A counter)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Rpc } from "effect/rpc"
+ * import { Actor, Supervisor } from "espalier"
+ *
+ * class Counter extends Actor.Service<Counter>()("Counter", [
+ *   Rpc.make("Increment", { payload: { by: Schema.Finite }, success: Schema.Finite })
+ * ]) {}
+ *
+ * const counter = Counter.child(Effect.sync(() => {
+ *   let total = 0
+ *   return Counter.handlers({ Increment: ({ by }) => total += by })
+ * }))
+ *
+ * const program = Effect.gen(function*() {
+ *   const c = yield* Counter
+ *   yield* c.tell.Increment({ by: 1 })
+ *   return yield* c.Increment({ by: 2 })
+ * })
+ * const tree = Supervisor.layer(Supervisor.make("root", { children: [counter] }))
+ * await Effect.runPromise(Effect.provide(program, tree)) // => 3
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Rpc from "effect/rpc/Rpc"
+import * as RpcSchema from "effect/rpc/RpcSchema"
+import type * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+
+import * as Child from "./Child.ts"
+import { ActorNotStarted, type ActorFailure as ActorFailure_, cheaply } from "./internal/actorErrors.ts"
+import * as errors from "./internal/actorErrors.ts"
+import { ActorMount, type Handlers as AnyHandlers } from "./internal/actorMount.ts"
+import { Envelope } from "./internal/envelope.ts"
+import type { Mount } from "./internal/mount.ts"
+import { needsMake } from "./internal/payload.ts"
+import { CurrentNode } from "./internal/runtime.ts"
+import * as Mailbox from "./Mailbox.ts"
+
+export { ActorCrashed, ActorNotStarted, ActorStopped, AskTimeout, MailboxFull } from "./internal/actorErrors.ts"
+
+/**
+ * How an ask can fail beside the protocol's own errors. Each is a `transient` failure.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type ActorFailure = ActorFailure_
+
+/**
+ * How long an ask waits for its answer: > 0, `"Infinity"` allowed. Default 5 seconds (OTP's `gen_server:call`).
+ *
+ * **Details**
+ *
+ * Provide it around an ask, or annotate an rpc with it as the default of that rpc; the one nearest to the call wins.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export class Timeout extends Context.Service<Timeout, Duration.Input>()("espalier/Actor/Timeout") {}
+
+/**
+ * Gives every ask in an effect this time-out.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export const withTimeout: {
+  (timeout: Duration.Input): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+} = (timeout) => Effect.provideService(Timeout, timeout) as never
+
+/**
+ * What an actor's handlers look like: one function per rpc, from the payload to the success, as a value or an Effect.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Handlers<R extends Rpc.Any> = {
+  readonly [C in R as Rpc.Tag<C>]: (
+    payload: Rpc.Payload<C>
+  ) => Rpc.Success<C> | Effect.Effect<Rpc.Success<C>, Rpc.Error<C>, unknown>
+}
+
+type ServicesOf<X> = X extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
+
+/**
+ * What a set of handlers needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type HandlersContext<H> = ServicesOf<H[keyof H] extends (payload: never) => infer X ? X : never>
+
+/**
+ * A reference to an actor.
+ *
+ * **Details**
+ *
+ * - `ref.Increment(payload)` asks: it succeeds with the answer, and fails with the rpc's own error or an
+ *   {@link ActorFailure}.
+ * - `ref.tell.Increment(payload)` tells: it never fails, and waits only for a full mailbox of the policy `wait`. What
+ *   cannot be delivered is a `DeadLetter` event.
+ * - `ref.tellUnsafe.Increment(payload)` does so synchronously, and returns `false`, having done nothing, where `tell`
+ *   would have waited or dropped.
+ *
+ * Payloads are checked by the rpc's schema where that says more than the type; a payload that does not pass is the
+ * caller's bug, and a defect there.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Ref<R extends Rpc.Any> = {
+  readonly [C in R as Rpc.Tag<C>]: (
+    payload: Rpc.PayloadConstructor<C>
+  ) => Effect.Effect<Rpc.Success<C>, Rpc.Error<C> | ActorFailure>
+} & {
+  readonly tell: { readonly [C in R as Rpc.Tag<C>]: (payload: Rpc.PayloadConstructor<C>) => Effect.Effect<void> }
+  readonly tellUnsafe: { readonly [C in R as Rpc.Tag<C>]: (payload: Rpc.PayloadConstructor<C>) => boolean }
+}
+
+/**
+ * The options of an actor.
+ *
+ * **Details**
+ *
+ * - `id`: the child's id. Default: the service's.
+ * - `mailbox`: see `Mailbox.Options`. Default unbounded.
+ * - `stop`: what a stop does to the message in progress. `"interrupt"`, the default, interrupts it; `"finish"` lets it
+ *   finish within the grace time, as OTP does.
+ * - The rest as for every child. `onFailure` is asked about errors of the init.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<in E> extends Child.Options<E> {
+  readonly id?: string | undefined
+  readonly mailbox?: Mailbox.Options | undefined
+  readonly stop?: "interrupt" | "finish" | undefined
+}
+
+/**
+ * An actor's protocol as a service: the key of its reference, and the maker of its children.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ActorClass<Self, Id extends string, R extends Rpc.Any> extends Context.ServiceClass<Self, Id, Ref<R>> {
+  /** The rpcs, as for an `RpcGroup` or an `Entity`. */
+  readonly protocol: ReadonlyArray<R>
+  /** Handlers, checked against the protocol. */
+  readonly handlers: <H extends Handlers<R>>(handlers: H) => H
+  /**
+   * The actor as a child. `build` is its init: it is scoped, runs for every incarnation, and makes the handlers, so that
+   * their state begins anew.
+   */
+  readonly child: <H extends Handlers<R>, E, RX>(
+    build: Effect.Effect<H, E, RX>,
+    options?: Options<NoInfer<E>> | undefined
+  ) => Child.Child<Self, E, Exclude<RX, Scope.Scope> | HandlersContext<H>>
+}
+
+const reserved = new Set(["tell", "tellUnsafe", "then", "constructor", "toString", "valueOf", "toJSON", "__proto__"])
+
+const check = (id: string, protocol: ReadonlyArray<Rpc.AnyWithProps>): void => {
+  const seen = new Set<string>()
+  for (const rpc of protocol) {
+    const tag = rpc._tag
+    if (reserved.has(tag)) throw new RangeError(`Actor.Service: ${id} must not have an rpc called ${tag}`)
+    if (seen.has(tag)) throw new RangeError(`Actor.Service: ${id} has two rpcs called ${tag}`)
+    if (RpcSchema.isStreamSchema(rpc.successSchema)) {
+      throw new RangeError(`Actor.Service: ${tag} of ${id} answers with a stream, which actors do not support yet`)
+    }
+    seen.add(tag)
+  }
+}
+
+const defaultTimeout = 5_000
+
+const millisOf = (timeout: Duration.Input): number => {
+  const duration = Duration.fromInput(timeout)
+  const millis = duration._tag === "Some" ? Duration.toMillis(duration.value) : Number.NaN
+  if (!(millis > 0)) throw new RangeError(`Actor.Timeout: must be a duration > 0, got ${String(timeout)}`)
+  return millis
+}
+
+/** A class of references for one protocol: methods are shared, a reference holds its mount alone. */
+const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount) => object) => {
+  class Target {
+    readonly mount: ActorMount
+    constructor(mount: ActorMount) {
+      this.mount = mount
+    }
+  }
+  class Asks extends Target {}
+  class Tells extends Target {}
+  class UnsafeTells extends Target {}
+  for (const rpc of protocol) {
+    const tag = rpc._tag
+    const make = needsMake(rpc.payloadSchema as Schema.Top)
+      ? (payload: unknown): unknown => rpc.payloadSchema.make(payload as never)
+      : (payload: unknown): unknown => payload
+    const own = Context.getOrUndefined(rpc.annotations as Context.Context<Timeout>, Timeout)
+    const ownMillis = own === undefined ? defaultTimeout : millisOf(own)
+    define(Asks, tag, function (this: Target, payload: unknown) {
+      const { mount } = this
+      return Effect.withFiber((fiber) => {
+        const asked = Context.getOrUndefined(fiber.context as Context.Context<Timeout>, Timeout)
+        const millis = asked === undefined ? ownMillis : millisOf(asked)
+        if (mount.state !== "running" && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
+          return Effect.fail(cheaply(() => new ActorNotStarted({ actor: mount.path, rpc: tag })))
+        }
+        const made = make(payload)
+        const { span } = fiber.cache
+        return Effect.callback<unknown, unknown>((resume) => {
+          const envelope = new Envelope(mount, tag, made, span, resume)
+          mount.ask(envelope, millis)
+          return Effect.sync(() => envelope.cancel())
+        })
+      })
+    })
+    define(Tells, tag, function (this: Target, payload: unknown) {
+      const { mount } = this
+      return Effect.withFiber((fiber) => {
+        const envelope = new Envelope(mount, tag, make(payload), fiber.cache.span, undefined)
+        if (mount.tellUnsafe(envelope)) return Effect.void
+        return Effect.callback<void>((resume) => {
+          mount.tell(envelope, () => resume(Effect.void))
+          return Effect.sync(() => envelope.cancel())
+        })
+      })
+    })
+    define(UnsafeTells, tag, function (this: Target, payload: unknown) {
+      return this.mount.tellUnsafe(new Envelope(this.mount, tag, make(payload), undefined, undefined))
+    })
+  }
+  lazily(Asks, "tell", (mount) => new Tells(mount))
+  lazily(Asks, "tellUnsafe", (mount) => new UnsafeTells(mount))
+  return (mount) => new Asks(mount)
+}
+
+const define = (on: { readonly prototype: object }, name: string, value: (payload: unknown) => unknown): void => {
+  Object.defineProperty(on.prototype, name, { value, enumerable: true })
+}
+
+const lazily = (on: { readonly prototype: object }, name: string, make: (mount: ActorMount) => object): void => {
+  Object.defineProperty(on.prototype, name, {
+    get(this: { readonly mount: ActorMount }) {
+      const value = make(this.mount)
+      Object.defineProperty(this, name, { value })
+      return value
+    }
+  })
+}
+
+/**
+ * Declares an actor's protocol.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when two rpcs have one name, when an rpc is called like a member of the reference (`tell`,
+ * `tellUnsafe`, `then`, …), and when one answers with a stream.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const Service =
+  <Self>() =>
+  <const Id extends string, const Protocol extends ReadonlyArray<Rpc.Any>>(
+    id: Id,
+    protocol: Protocol
+  ): ActorClass<Self, Id, Protocol[number]> => {
+    const rpcs = protocol as ReadonlyArray<Rpc.Any> as ReadonlyArray<Rpc.AnyWithProps>
+    check(id, rpcs)
+    const ref = makeRef(rpcs)
+    const child = (
+      build: Effect.Effect<AnyHandlers, unknown, Scope.Scope>,
+      options?: Options<never> | undefined
+    ): Child.Child<never, never, never> => {
+      const where = "Actor.child"
+      const policy = Child.policyOf(where, options?.id ?? id, options, Child.workerDefaults)
+      const stop = options?.stop ?? "interrupt"
+      if (stop !== "interrupt" && stop !== "finish") {
+        throw new RangeError(`${where}: stop of ${policy.id} must be interrupt or finish, got ${String(stop)}`)
+      }
+      const spec = { key: id, build, mailbox: Mailbox.make(options?.mailbox), finish: stop === "finish", ref }
+      return Child.fromMount(
+        policy,
+        [id],
+        (runtime, parent, outer) => new ActorMount(runtime, parent, policy, spec, outer)
+      )
+    }
+    const service = Context.Service<Self, Ref<Protocol[number]>>()(id)
+    return Object.assign(service, {
+      protocol,
+      handlers: <H>(handlers: H): H => handlers,
+      child
+    }) as never
+  }
+
+/**
+ * Whether an error is an {@link ActorFailure}.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isActorFailure = (error: unknown): error is ActorFailure =>
+  error instanceof errors.ActorCrashed ||
+  error instanceof errors.ActorStopped ||
+  error instanceof errors.ActorNotStarted ||
+  error instanceof errors.AskTimeout ||
+  error instanceof errors.MailboxFull
+
+/**
+ * Makes the loss of a neighbour this actor's own crash, without making it a bug.
+ *
+ * **Details**
+ *
+ * A handler that asks another actor has {@link ActorFailure} among its errors, which are not in its protocol. This dies
+ * with the failure itself; it is marked `transient`, so the supervisor restarts with the backoff of a passing failure.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const orCrash = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, Exclude<E, ActorFailure>, R> =>
+  Effect.catch(self, (error) =>
+    isActorFailure(error) ? Effect.die(error) : Effect.fail(error as Exclude<E, ActorFailure>)
+  )

@@ -1,0 +1,485 @@
+/**
+ * A child that is an actor: a mailbox that outlives incarnations, and handlers that do not.
+ *
+ * An idle actor holds no fiber. The first message of a burst wakes a drain: plain handlers run in it one after the
+ * other; the first handler that returns an Effect starts a fiber, which goes on with the mailbox until it is empty or
+ * its turn is over, and ends.
+ *
+ * **Invariants**
+ *
+ * - A1. One message at a time: the next handler begins after the effect of the one before has ended.
+ * - A2. A message taken from the mailbox is handled, answered, or reported as a dead letter.
+ * - A3. An answer belongs to one ask and is given once; what comes later, or from a fenced incarnation, goes nowhere.
+ * - A4. On a crash the supervisor is told first and the caller after it, so a caller never sees a tree that does not know.
+ * - A5. A turn handles at most what was waiting when it began, so the rest of the tree has its turn.
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
+
+import type { Mailbox } from "../Mailbox.ts"
+import { ActorCrashed, ActorStopped, AskTimeout, cheaply, MailboxFull } from "./actorErrors.ts"
+import type { Addressee } from "./envelope.ts"
+import { Deadlines, type Envelope } from "./envelope.ts"
+import * as exits from "./exit.ts"
+import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
+import type { Incarnation, Parent, Policy } from "./mount.ts"
+import { Mount } from "./mount.ts"
+import { CurrentNode } from "./runtime.ts"
+import type { Runtime } from "./runtime.ts"
+
+/** The handlers of one incarnation, by rpc. */
+export type Handlers = Readonly<Record<string, (payload: never) => unknown>>
+
+/** An actor's spec, as its mount needs it. */
+export interface ActorSpec {
+  readonly key: string
+  readonly build: Effect.Effect<Handlers, unknown, Scope.Scope>
+  readonly mailbox: Mailbox
+  /** let the message in progress finish when the actor is stopped */
+  readonly finish: boolean
+  readonly ref: (mount: ActorMount) => unknown
+}
+
+interface Life extends Incarnation {
+  readonly scope: Scope.Closeable
+  handlers: Handlers | undefined
+  /** the init's fiber, then that of a burst whose handler is suspended, then that of the finalizers */
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
+  closing: boolean
+}
+
+const deadlinesOf = new WeakMap<Runtime, Deadlines>()
+
+const deadlines = (runtime: Runtime): Deadlines => {
+  let known = deadlinesOf.get(runtime)
+  if (known === undefined) {
+    const made = new Deadlines(runtime)
+    runtime.atEnd(() => made.stop())
+    deadlinesOf.set(runtime, (known = made))
+  }
+  return known
+}
+
+/** A backlog is compacted when more than this many, and more than half of it, are spent. */
+const spentBeforeCompaction = 1024
+
+export class ActorMount extends Mount implements Addressee {
+  readonly kind = "actor"
+  declare protected current: Life | undefined
+  readonly ref: unknown
+  private readonly spec: ActorSpec
+  private queue: Array<Envelope> = []
+  private head = 0
+  /** senders that wait for room; each is a suspended fiber, so their number is bounded by them */
+  private waiting: Array<{ readonly envelope: Envelope; readonly taken: () => void }> = []
+  private awake = false
+  private handling: Envelope | undefined
+  private effect: Effect.Effect<unknown, unknown> | undefined
+  private turn = 0
+  /** nobody will handle mail, unless the actor is started again */
+  private settled = false
+  private revoked = false
+
+  constructor(
+    runtime: Runtime,
+    parent: Parent,
+    policy: Policy,
+    spec: ActorSpec,
+    outer: Context.Context<never> | undefined
+  ) {
+    super(runtime, parent, policy, outer)
+    this.spec = spec
+    this.ref = spec.ref(this)
+  }
+
+  override get refs(): ReadonlyMap<string, unknown> {
+    return new Map([[this.spec.key, this.ref]])
+  }
+
+  get depth(): number {
+    return this.queue.length - this.head
+  }
+
+  get capacity(): number {
+    return this.spec.mailbox.capacity
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- senders
+
+  /** Whether an ask from `caller` can only be answered once the caller's own init is finished. */
+  waitsFor(caller: Mount | undefined): boolean {
+    if (caller === undefined || this.state === "running" || this.parent === undefined) return false
+    let inInit = false
+    for (let node: Mount | undefined = caller; node !== undefined; node = node.parent as Mount | undefined) {
+      inInit ||= node.state === "starting"
+      if (node.parent === this.parent) return inInit && node !== (this as Mount)
+    }
+    return false
+  }
+
+  ask(envelope: Envelope, millis: number): void {
+    if (this.settled) return this.refuse(envelope)
+    if (!this.hasRoom()) {
+      switch (this.spec.mailbox.whenFull) {
+        case "wait": {
+          this.waiting.push({ envelope, taken: noop })
+          break
+        }
+        case "drop-old": {
+          this.dropOldest()
+          this.push(envelope)
+          break
+        }
+        case "drop-new":
+        case "fail":
+          return this.full(envelope)
+      }
+    } else this.push(envelope)
+    if (Number.isFinite(millis)) deadlines(this.runtime).add(envelope, millis)
+  }
+
+  /** Takes a tell, or answers `false` when it would have to wait or be dropped. */
+  tellUnsafe(envelope: Envelope): boolean {
+    if (this.settled || !this.hasRoom()) return false
+    this.push(envelope)
+    return true
+  }
+
+  /** Takes a tell by the mailbox's policy; calls `taken` once it is in, or never will be. */
+  tell(envelope: Envelope, taken: () => void): void {
+    if (this.settled) this.deadLetter(envelope, "stopped")
+    else if (this.hasRoom()) this.push(envelope)
+    else {
+      switch (this.spec.mailbox.whenFull) {
+        case "wait": {
+          this.waiting.push({ envelope, taken })
+          return
+        }
+        case "drop-old": {
+          this.dropOldest()
+          this.push(envelope)
+          break
+        }
+        case "drop-new": {
+          this.deadLetter(envelope, "dropped-new")
+          break
+        }
+        case "fail": {
+          this.deadLetter(envelope, "mailbox-full")
+          break
+        }
+      }
+    }
+    taken()
+  }
+
+  expire(envelope: Envelope, afterMillis: number): void {
+    if (envelope.resume === undefined) return
+    envelope.answer(Effect.fail(cheaply(() => new AskTimeout({ actor: this.path, rpc: envelope.rpc, afterMillis }))))
+  }
+
+  private hasRoom(): boolean {
+    return this.depth < this.capacity
+  }
+
+  private push(envelope: Envelope): void {
+    this.queue.push(envelope)
+    this.rouse()
+  }
+
+  private full(envelope: Envelope): void {
+    const { capacity } = this
+    envelope.answer(Effect.fail(cheaply(() => new MailboxFull({ actor: this.path, rpc: envelope.rpc, capacity }))))
+  }
+
+  private refuse(envelope: Envelope): void {
+    envelope.answer(Effect.fail(cheaply(() => new ActorStopped({ actor: this.path, rpc: envelope.rpc }))))
+  }
+
+  private crashed(envelope: Envelope): void {
+    envelope.answer(Effect.fail(cheaply(() => new ActorCrashed({ actor: this.path, rpc: envelope.rpc }))))
+  }
+
+  private dropOldest(): void {
+    const oldest = this.take()
+    if (oldest === undefined) return
+    if (oldest.isAsk) this.full(oldest)
+    this.deadLetter(oldest, "dropped-old")
+  }
+
+  private deadLetter(envelope: Envelope, reason: DeadLetterReason): void {
+    this.runtime.emit(this, { _tag: "DeadLetter", message: envelope.rpc, reason })
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- mailbox
+
+  /** The oldest message that somebody still wants handled. */
+  private take(): Envelope | undefined {
+    while (this.head < this.queue.length) {
+      const envelope = this.queue[this.head]!
+      this.queue[this.head] = undefined as never
+      this.head += 1
+      if (this.head === this.queue.length) {
+        this.queue.length = 0
+        this.head = 0
+      } else if (this.head > spentBeforeCompaction && this.head * 2 > this.queue.length) {
+        this.queue = this.queue.slice(this.head)
+        this.head = 0
+      }
+      if (this.waiting.length > 0) this.admit()
+      if (!envelope.cancelled) return envelope
+    }
+    return undefined
+  }
+
+  /** Lets the first sender in that waits for room. */
+  private admit(): void {
+    const { envelope, taken } = this.waiting.shift()!
+    if (!envelope.cancelled) this.queue.push(envelope)
+    taken()
+  }
+
+  /** Empties the mailbox: asks get `answer`, tells become dead letters. */
+  private clear(answer: (envelope: Envelope) => void, reason: DeadLetterReason): void {
+    const mail = this.queue.slice(this.head)
+    const waiting = this.waiting
+    this.queue = []
+    this.head = 0
+    this.waiting = []
+    for (const { envelope, taken } of waiting) {
+      mail.push(envelope)
+      taken()
+    }
+    for (const envelope of mail) {
+      if (envelope.cancelled) continue
+      if (envelope.isAsk) answer(envelope)
+      else this.deadLetter(envelope, reason)
+    }
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ drain
+
+  private rouse(): void {
+    if (this.awake || this.current?.handlers === undefined) return
+    this.awake = true
+    this.runtime.wake(this.drain)
+  }
+
+  private readonly drain = (): void => {
+    const life = this.current
+    if (life?.handlers === undefined || life.closing) {
+      this.awake = false
+      return
+    }
+    this.turn = this.depth // A5
+    this.proceed(life)
+    this.burst(life)
+  }
+
+  /** Runs plain handlers until one returns an Effect, the turn is over, or the mailbox is empty. */
+  private proceed(life: Life): void {
+    this.effect = undefined
+    while (this.turn > 0) {
+      const envelope = this.take()
+      if (envelope === undefined) return
+      this.turn -= 1
+      this.handling = envelope
+      let result: unknown
+      try {
+        result = life.handlers![envelope.rpc]!(envelope.payload as never)
+      } catch (defect) {
+        return this.crash(life, Cause.die(defect))
+      }
+      if (Effect.isEffect(result)) {
+        const effect = result as Effect.Effect<unknown, unknown>
+        this.effect =
+          envelope.span === undefined ? effect : Effect.provideService(effect, Tracer.ParentSpan, envelope.span)
+        return
+      }
+      this.handling = undefined
+      envelope.answer(Effect.succeed(result))
+      if (life.closing || life.over) return
+    }
+  }
+
+  /** Runs the effect at hand, and those of the messages after it, in one fiber. */
+  private burst(life: Life): void {
+    while (this.effect !== undefined) {
+      const fiber = Effect.runForkWith(this.context)(
+        Effect.whileLoop({
+          while: () => this.effect !== undefined,
+          body: () => this.effect!,
+          step: (value) => {
+            if (life.over) return
+            const envelope = this.handling
+            this.handling = undefined
+            envelope?.answer(Effect.succeed(value))
+            if (life.closing) this.effect = undefined
+            else this.proceed(life)
+          }
+        })
+      )
+      const exit = fiber.pollUnsafe()
+      if (exit === undefined) {
+        life.fiber = fiber
+        fiber.addObserver((exit) => {
+          if (life.fiber === fiber) life.fiber = undefined
+          if (this.settleBurst(life, exit)) this.burst(life)
+        })
+        return
+      }
+      if (!this.settleBurst(life, exit)) return
+    }
+    this.rest(life)
+  }
+
+  /** Reads how a burst ended; tells whether the actor goes on. */
+  private settleBurst(life: Life, exit: Exit.Exit<unknown, unknown>): boolean {
+    this.effect = undefined
+    if (life.over) {
+      this.leakEnded(life)
+      return false
+    }
+    if (Exit.isSuccess(exit)) {
+      if (life.ordered || life.closing) return this.closeOnce(life, Exit.void)
+      return true
+    }
+    const { cause } = exit
+    const envelope = this.handling
+    if (life.ordered) {
+      this.handling = undefined
+      if (envelope !== undefined) this.interrupted(envelope)
+      return this.closeOnce(life, Cause.hasInterruptsOnly(cause) ? Exit.void : exit)
+    }
+    if (cause.reasons.every(Cause.isFailReason)) {
+      // The protocol's own error: it answers the caller, the actor lives on.
+      this.handling = undefined
+      envelope?.answer(exit)
+      this.proceed(life)
+      return !life.closing
+    }
+    this.crash(life, cause)
+    return false
+  }
+
+  private closeOnce(life: Life, exit: Exit.Exit<unknown, unknown>): false {
+    if (!life.closing) this.close(life, exit)
+    return false
+  }
+
+  /** The turn is over: sleep, or ask for another. */
+  private rest(life: Life): void {
+    this.awake = false
+    if (life.over || life.closing) return
+    if (life.ordered) this.close(life, Exit.void)
+    else if (this.depth > 0) this.rouse()
+  }
+
+  private interrupted(envelope: Envelope): void {
+    if (envelope.isAsk) this.refuse(envelope)
+    else this.deadLetter(envelope, "interrupted")
+  }
+
+  private crash(life: Life, cause: Cause.Cause<unknown>): void {
+    const envelope = this.handling
+    this.handling = undefined
+    this.effect = undefined
+    this.awake = false
+    this.close(life, Exit.failCause(cause))
+    if (envelope === undefined) return
+    if (envelope.isAsk) this.runtime.post(() => this.crashed(envelope)) // A4
+    else this.deadLetter(envelope, "crashed")
+  }
+
+  // ------------------------------------------------------------------------------------------------------ incarnation
+
+  protected override live(): Life {
+    this.settled = this.revoked
+    return { ...super.live(), scope: Scope.makeUnsafe(), handlers: undefined, fiber: undefined, closing: false }
+  }
+
+  protected launch(life: Life): void {
+    const context = this.context.pipe(Context.add(CurrentNode, this as Mount), Context.add(Scope.Scope, life.scope))
+    const fiber = Effect.runForkWith(context)(this.spec.build)
+    life.fiber = fiber
+    fiber.addObserver((exit) => {
+      life.fiber = undefined
+      if (life.over) {
+        this.runtime.fork(Scope.close(life.scope, exit)).addObserver(() => this.leakEnded(life))
+      } else if (Exit.isFailure(exit) || life.ordered || life.timedOut) this.close(life, exit)
+      else {
+        life.handlers = exit.value
+        this.started(life)
+        if (this.depth > 0) this.rouse()
+      }
+    })
+  }
+
+  /** Ends the incarnation: its finalizers run, then its end is reported. */
+  private close(life: Life, exit: Exit.Exit<unknown, unknown>): void {
+    life.closing = true
+    life.handlers = undefined
+    life.exit = exit
+    const finalizers = Scope.closeUnsafe(life.scope, exit)
+    if (finalizers === undefined) return this.finished(life, exit)
+    life.cancelTimer?.()
+    life.cancelTimer = undefined
+    const fiber = this.runtime.fork(Effect.uninterruptible(finalizers))
+    life.fiber = fiber
+    fiber.addObserver((end) => {
+      life.fiber = undefined
+      this.finished(life, exits.withFinalizers(exit, end))
+    })
+    this.grace(life)
+  }
+
+  protected quit(life: Life): void {
+    if (life.closing) return
+    const { fiber } = life
+    if (fiber !== undefined) {
+      if (!this.spec.finish || !life.ready) fiber.interruptUnsafe()
+    } else if (!this.awake || this.handling === undefined) this.close(life, Exit.void)
+  }
+
+  protected fence(life: Life): boolean {
+    life.handlers = undefined
+    if (!life.closing) {
+      life.fiber?.interruptUnsafe()
+      if (life.fiber === undefined && !life.over) this.close(life, Exit.void)
+    }
+    const envelope = this.handling
+    this.handling = undefined
+    this.effect = undefined
+    this.awake = false
+    if (envelope !== undefined) this.interrupted(envelope)
+    return life.fiber !== undefined
+  }
+
+  protected override down(_life: Incarnation, reason: ExitReason): void {
+    if (this.spec.mailbox.onRestart === "fail" && reason._tag !== "Shutdown" && reason._tag !== "Normal") {
+      this.clear((envelope) => this.runtime.post(() => this.crashed(envelope)), "crashed")
+    }
+  }
+
+  override settle(): void {
+    if (this.settled) return
+    this.settled = true
+    this.clear((envelope) => this.refuse(envelope), "stopped")
+  }
+
+  override revoke(): void {
+    this.revoked = true
+    this.settle()
+  }
+
+  snapshot(): Snapshot {
+    return { ...this.node([]), mailbox: this.depth }
+  }
+}
+
+const noop = (): void => {}

@@ -1,0 +1,34 @@
+/**
+ * What a spec makes unlikely to work as meant, found without starting anything.
+ */
+import * as Duration from "effect/Duration"
+
+import type * as Child from "../Child.ts"
+import * as RestartIntensity from "../RestartIntensity.ts"
+import type { Supervisor } from "../Supervisor.ts"
+
+const isSupervisor = (child: Child.Any): child is Supervisor<unknown, unknown, unknown> => "children" in child
+
+/** One sentence per finding, with the path. */
+export const check = (root: Supervisor<unknown, unknown, unknown>): ReadonlyArray<string> => {
+  const warnings: Array<string> = []
+  const waiting: Array<readonly [spec: Supervisor<unknown, unknown, unknown>, path: string]> = [[root, root.id]]
+  for (const [spec, path] of waiting) {
+    const { strategy, intensity } = spec.policy
+    const budget = RestartIntensity.make(intensity)
+    const share = Duration.toMillis(budget.within) / budget.restarts
+    for (const child of spec.children) {
+      if (isSupervisor(child)) waiting.push([child, `${path}/${child.id}`])
+      const { shutdown, declaredShutdown } = child.policy
+      if (strategy === "one-for-one" || !declaredShutdown || shutdown === "abandon") continue
+      if (Duration.toMillis(shutdown) >= share) {
+        warnings.push(
+          `${path}: a group stop may wait ${Duration.format(shutdown)} for ${child.id}, so ${
+            budget.restarts
+          } restarts within ${Duration.format(budget.within)} may never be exceeded: it could restart for ever`
+        )
+      }
+    }
+  }
+  return warnings
+}
