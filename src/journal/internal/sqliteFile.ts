@@ -14,14 +14,22 @@ import { because, InvalidInput, JournalReadOnly, JournalUnavailable, NotAJournal
 const codeOf = (cause: unknown): string =>
   Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : String(cause)
 
+/** What the codes mean that a wrong path leads to. */
+const meanings: Readonly<Record<string, string>> = {
+  EEXIST: "a part of the path is not a folder",
+  ENOTDIR: "a part of the path is not a folder",
+  ELOOP: "the path is a loop of symbolic links",
+  ENAMETOOLONG: "the path is too long",
+  ENOSPC: "there is no room to make the file"
+}
+
 /** The error of a system call on the path. */
 const refused = (location: string, cause: unknown): JournalError => {
   const code = codeOf(cause)
-  return because(
-    code === "EACCES" || code === "EPERM" || code === "EROFS"
-      ? new JournalReadOnly({ location })
-      : new JournalUnavailable({ location, problem: "cannot-open", detail: code })
-  )
+  if (code === "EACCES" || code === "EPERM" || code === "EROFS") return because(new JournalReadOnly({ location }))
+  const meaning = meanings[code]
+  const detail = meaning === undefined ? code : `${meaning} (${code})`
+  return because(new JournalUnavailable({ location, problem: "cannot-open", detail }))
 }
 
 const kindOf = (location: string): "file" | "folder" | "other" | "nothing" => {
@@ -30,15 +38,13 @@ const kindOf = (location: string): "file" | "folder" | "other" | "nothing" => {
   return stats.isFile() ? "file" : stats.isDirectory() ? "folder" : "other"
 }
 
-/** Makes an empty file that only its owner may read; SQLite gives its side files the same mode. */
+/**
+ * Makes an empty file that only its owner may read; SQLite gives its side files the same mode. Opening it for appending
+ * also does no harm when another process was faster, and follows a link to a file that is not there yet.
+ */
 const create = (location: string): void => {
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
-  try {
-    closeSync(openSync(location, "wx", 0o600))
-  } catch (cause) {
-    // Another process was faster, or this is a link to a file that SQLite is about to make.
-    if (codeOf(cause) !== "EEXIST") throw cause
-  }
+  closeSync(openSync(location, "a", 0o600))
 }
 
 /** The absolute path of a file that exists, may be written, and is a file. Makes it and its folders when missing. */
