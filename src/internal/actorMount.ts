@@ -276,6 +276,9 @@ export class ActorMount extends Mount implements Addressee {
       this.awake = false
       return
     }
+    // A wake-up of an earlier incarnation can come late: what is under way goes on by itself. (A1)
+    if (this.handling !== undefined || life.fiber !== undefined) return
+    this.awake = true
     this.turn = this.depth // A5
     this.proceed(life)
     this.burst(life)
@@ -400,6 +403,9 @@ export class ActorMount extends Mount implements Addressee {
 
   protected override live(): Life {
     this.settled = this.revoked
+    this.awake = false
+    this.handling = undefined
+    this.effect = undefined
     return { ...super.live(), scope: Scope.makeUnsafe(), handlers: undefined, fiber: undefined, closing: false }
   }
 
