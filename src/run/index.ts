@@ -1,0 +1,16 @@
+/**
+ * Durable, auditable runs: tasks for typed workers, supervised, recovered by kind of failure, and resumable after a
+ * crash.
+ *
+ * @since 0.1.0
+ */
+export * as Contract from "./Contract.ts"
+export * as Decider from "./Decider.ts"
+export * as Desk from "./Desk.ts"
+export * as Domain from "./Domain.ts"
+export * as Plan from "./Plan.ts"
+export * as Recovery from "./Recovery.ts"
+export * as Result from "./Result.ts"
+export * as RunEvent from "./RunEvent.ts"
+export * as RunState from "./RunState.ts"
+export * as Worker from "./Worker.ts"

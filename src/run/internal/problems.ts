@@ -1,0 +1,175 @@
+/**
+ * What is wrong with a value, as data: the exact path, what was expected, and a short and safe sight of what was there.
+ *
+ * @since 0.1.0
+ */
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as SchemaIssue from "effect/SchemaIssue"
+
+/** @since 0.1.0 */
+export interface Problem extends Schema.Schema.Type<typeof Problem> {}
+
+/**
+ * One thing that is wrong with a value.
+ *
+ * **Details**
+ *
+ * - `path`: where, as in `limits.tokens` or `definitionOfDone[0].id`; empty for the value itself.
+ * - `expectation`: reads on from the path, as in `is required` or `must be a whole number >= 0`.
+ * - `actual`: what was there, shortened; empty when nothing was.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Problem = Schema.Struct({
+  path: Schema.String,
+  expectation: Schema.String,
+  actual: Schema.String
+})
+
+const shown = 48
+
+/**
+ * A text of at most `limit` characters, with a sign where something was cut.
+ *
+ * @since 0.1.0
+ */
+export const shorten = (text: string, limit: number): string =>
+  text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
+
+/**
+ * A short sight of any value. Objects are only counted, never printed: what lies in them is nobody's business in a log.
+ *
+ * @since 0.1.0
+ */
+export const show = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(shorten(value, shown))
+  if (typeof value === "bigint") return shorten(`${value}n`, shown)
+  if (Array.isArray(value)) return value.length === 1 ? "[1 item]" : `[${value.length} items]`
+  if (Predicate.isFunction(value)) return "a function"
+  if (Predicate.isObject(value)) {
+    const count = Object.keys(value).length
+    return count === 1 ? "{1 field}" : `{${count} fields}`
+  }
+  return String(value)
+}
+
+const plain = /^[A-Za-z_$][\w$-]*$/
+
+/** @since 0.1.0 */
+export const pathOf = (path: ReadonlyArray<PropertyKey>): string => {
+  let text = ""
+  for (const key of path) {
+    if (typeof key === "number") text += `[${key}]`
+    else if (typeof key === "string" && plain.test(key)) text += text === "" ? key : `.${key}`
+    else text += `[${JSON.stringify(shorten(String(key), shown))}]`
+  }
+  return text
+}
+
+const required = "is required"
+const unknownField = "is not a known field"
+
+const articles: ReadonlyMap<string, string> = new Map([
+  ["object", "an object"],
+  ["array", "a list"],
+  ["string", "a text"],
+  ["number", "a number"],
+  ["boolean", "true or false"],
+  ["JSON value", "a plain JSON value"]
+])
+
+const expectationOf = (message: string): string => {
+  if (!message.startsWith("Expected ")) return message
+  const expected = message.slice(9)
+  return `must be ${articles.get(expected) ?? expected}`
+}
+
+const format = SchemaIssue.makeFormatterStandardSchemaV1({
+  leafHook: (issue) => {
+    switch (issue._tag) {
+      case "MissingKey":
+        return required
+      case "UnexpectedKey":
+        return unknownField
+      default:
+        return expectationOf(SchemaIssue.defaultLeafHook(issue))
+    }
+  }
+})
+
+const missing = Symbol("missing")
+
+const lookUp = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
+  let value = input
+  for (const key of path) {
+    if (!Predicate.hasProperty(value, key) || !Object.hasOwn(value, key)) return missing
+    value = value[key]
+  }
+  return value
+}
+
+/** @since 0.1.0 */
+export const problemsOf = (error: Schema.SchemaError, input: unknown): ReadonlyArray<Problem> =>
+  format(error.issue).issues.map(({ message, path }) => {
+    const keys = (path ?? []).map((part): PropertyKey => (typeof part === "object" ? part.key : part))
+    const actual = lookUp(input, keys)
+    return {
+      path: pathOf(keys),
+      expectation: expectationOf(message),
+      actual: actual === missing || message === unknownField ? "" : show(actual)
+    }
+  })
+
+/**
+ * One problem as half a sentence: `limits.tokens must be a whole number >= 0, got -1`.
+ *
+ * @since 0.1.0
+ */
+export const sentence = ({ actual, expectation, path }: Problem, subject = "the value"): string =>
+  `${path === "" ? subject : path} ${expectation}${actual === "" ? "" : `, got ${actual}`}`
+
+/** @since 0.1.0 */
+export const sentences = (problems: ReadonlyArray<Problem>, subject?: string | undefined): string => {
+  const [first] = problems
+  if (first === undefined) return "no problem"
+  const more = problems.length - 1
+  return `${sentence(first, subject)}${more === 0 ? "" : ` (and ${more} more)`}`
+}
+
+/**
+ * Decodes with a schema and answers with every problem instead of the first issue. A getter or a proxy that throws is a
+ * problem too.
+ *
+ * @since 0.1.0
+ */
+export const decoder = <T, E>(
+  schema: Schema.Codec<T, E>,
+  excess: "ignore" | "error" = "ignore"
+): ((input: unknown) => Result.Result<T, ReadonlyArray<Problem>>) => {
+  const decode = Schema.decodeUnknownResult(schema, { errors: "all", onExcessProperty: excess })
+  return (input) => guarded(() => Result.mapError(decode(input), (error) => problemsOf(error, input)))
+}
+
+/**
+ * Encodes with a schema, with every problem as in {@link decoder}.
+ *
+ * @since 0.1.0
+ */
+export const encoder = <T, E>(
+  schema: Schema.Codec<T, E>
+): ((value: unknown) => Result.Result<E, ReadonlyArray<Problem>>) => {
+  const encode = Schema.encodeUnknownResult(schema, { errors: "all" })
+  return (value) => guarded(() => Result.mapError(encode(value), (error) => problemsOf(error, value)))
+}
+
+const guarded = <A>(run: () => Result.Result<A, ReadonlyArray<Problem>>): Result.Result<A, ReadonlyArray<Problem>> => {
+  try {
+    return run()
+  } catch (error) {
+    const reason = Predicate.isError(error) ? error.message : String(error)
+    return Result.fail([{ path: "", expectation: `must be readable: ${shorten(reason, 120)}`, actual: "" }])
+  }
+}
