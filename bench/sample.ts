@@ -1,0 +1,7 @@
+/** One sample in a process of its own: `sample.ts CONTENDER WORKLOAD SCALE` prints the figures as JSON. */
+import type { Contender } from "./util.ts"
+
+const [name, workload, scale] = process.argv.slice(2)
+const { contender }: { readonly contender: Contender } = await import(`./contenders/${name}.ts`)
+const figures = await contender[workload!]!(Number(scale))
+process.stdout.write(`${JSON.stringify(figures)}\n`)
