@@ -41,7 +41,7 @@
  *     events: [{ type: "RunStarted", at: 0, data: { goal: "audit" } }],
  *     listing: { status: "running", desk: "release", startedAt: 0 }
  *   })
- *   const version = yield* journal.append({
+ *   yield* journal.append({
  *     run: "audit-1",
  *     expected: 1,
  *     events: [
@@ -50,15 +50,11 @@
  *     ],
  *     listing: { status: "finished", desk: "release", startedAt: 0 }
  *   })
- *   const types = yield* journal.read("audit-1").pipe(
- *     Stream.map((event) => event.type),
- *     Stream.runCollect
- *   )
- *   return { version, types }
+ *   const events = yield* Stream.runCollect(journal.read("audit-1", { from: 2 }))
+ *   return events.map(({ type, version }) => `${version} ${type}`)
  * })
  *
- * await Effect.runPromise(program.pipe(Effect.provide(Journal.layerMemory)))
- * // => { version: 3, types: ["RunStarted", "Reported", "RunFinished"] }
+ * await Effect.runPromise(Effect.provide(program, Journal.layerMemory)) // => ["2 Reported", "3 RunFinished"]
  * ```
  *
  * @see https://martinfowler.com/eaaDev/EventSourcing.html for the pattern

@@ -1,11 +1,12 @@
-import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs"
-import { dirname, resolve } from "node:path"
-
+// @effect-diagnostics nodeBuiltinImport:off -- SQLite opens paths itself, and needs them looked at in one step.
 /**
  * The path of a database, looked at before SQLite is let near it. A Node file: uses `node:fs` and `node:path`.
  *
  * SQLite answers most of these cases with "unable to open database file", and opening a named pipe would hang.
  */
+import { accessSync, closeSync, constants, mkdirSync, openSync, statSync } from "node:fs"
+import { dirname, resolve } from "node:path"
+
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 

@@ -1,8 +1,8 @@
-import type { StatementSync } from "node:sqlite"
-
 /**
  * The journal's operations on an open and migrated SQLite database. A Node file through `sqliteNode.ts`.
  */
+import type { StatementSync } from "node:sqlite"
+
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
