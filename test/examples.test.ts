@@ -1,0 +1,33 @@
+/** Each numbered example runs in a process of its own and prints what it promises. */
+import { execFile } from "node:child_process"
+import { readdirSync } from "node:fs"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+
+const root = fileURLToPath(new URL("..", import.meta.url))
+
+const printed: Readonly<Record<string, RegExp>> = {
+  "01-first-tree.ts": /^poller: running, incarnation 2\nclerk: running, incarnation 1\n$/m,
+  "02-first-actor.ts": /^total 250\nshop\/Till crashed on Sell\ntotal 100\n$/,
+  "03-typed-failures.ts": /^draft: running\noffice: backing-off\nphoto: failed\n$/
+}
+
+const run = (file: string) =>
+  Effect.promise(() =>
+    promisify(execFile)(process.execPath, ["--conditions=@espalier/source", `examples/${file}`], { cwd: root })
+  )
+
+describe("examples", () => {
+  it("are all listed here", () => {
+    const files = readdirSync(`${root}/examples`).filter((name) => name.endsWith(".ts"))
+    assert.deepStrictEqual(files.toSorted(), Object.keys(printed).toSorted())
+  })
+
+  // Real time: each example is a program that a reader runs as it stands.
+  it.live.each(Object.entries(printed))("%s prints what it promises", ([file, expected]) =>
+    Effect.map(run(file), ({ stdout }) => assert.match(stdout, expected))
+  )
+})
