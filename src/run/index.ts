@@ -4,13 +4,17 @@
  *
  * @since 0.1.0
  */
+export * as Audit from "./Audit.ts"
 export * as Contract from "./Contract.ts"
 export * as Decider from "./Decider.ts"
 export * as Desk from "./Desk.ts"
 export * as Domain from "./Domain.ts"
+export * as Office from "./Office.ts"
+export * as Outcome from "./Outcome.ts"
 export * as Plan from "./Plan.ts"
 export * as Recovery from "./Recovery.ts"
 export * as Result from "./Result.ts"
+export * as Run from "./Run.ts"
 export * as RunEvent from "./RunEvent.ts"
 export * as RunState from "./RunState.ts"
 export * as Worker from "./Worker.ts"

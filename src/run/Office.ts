@@ -1,0 +1,111 @@
+/**
+ * A desk that is open: its tree runs, its workers wait for orders.
+ *
+ * **When to use**
+ *
+ * `Run.start` opens a desk for one run and closes it again. Open it yourself when several runs share its workers, or when
+ * you want to look at its tree.
+ *
+ * **Example** (Two runs, one staff)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Journal } from "espalier/journal"
+ * import { Desk, Domain, Office, Plan, Run, Worker } from "espalier/run"
+ *
+ * const shout = Worker.make("shout", {
+ *   description: "Makes a text loud",
+ *   input: Schema.Struct({ text: Schema.String }),
+ *   output: Schema.String,
+ *   handle: ({ input }) => Effect.succeed(input.text.toUpperCase())
+ * })
+ * const desk = Desk.make("voices", {
+ *   version: "1",
+ *   input: Schema.String,
+ *   domains: [Domain.make("loud", { workers: [shout] })],
+ *   coordinator: Plan.make([
+ *     { id: "shout", worker: "loud.shout", objective: "Shout it", input: (_, text: string) => ({ text }) }
+ *   ])
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   const office = yield* Office.open(desk)
+ *   const outcomes = yield* Effect.all([Run.startIn(office, { input: "one" }), Run.startIn(office, { input: "two" })])
+ *   return outcomes.map(({ results }) => results["shout"]?.output)
+ * })
+ * await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(Journal.layerMemory))) // => ["ONE", "TWO"]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Digest from "effect/crypto/Digest"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+
+import type * as Supervisor from "../Supervisor.ts"
+import type { Tree } from "../Tree.ts"
+import type * as Decider from "./Decider.ts"
+import * as Desk from "./Desk.ts"
+import { start, type Staff } from "./internal/staff.ts"
+import type * as Plan from "./Plan.ts"
+
+const TypeId = "~espalier/run/Office"
+
+/**
+ * An open desk.
+ *
+ * **Details**
+ *
+ * - `tree`: the running tree, to be watched.
+ * - `definition`: SHA-256 of the desk's definition, in hexadecimal.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Office<in Input = never> {
+  readonly [TypeId]: (input: Input) => void
+  readonly desk: Desk.Desk<Input>
+  readonly definition: string
+  readonly tree: Tree["Service"]
+  /** @internal */
+  readonly staff: Staff
+  /** @internal */
+  readonly spec: Decider.Spec
+  /** @internal */
+  readonly tasks: ReadonlyMap<string, Plan.Task<never>>
+}
+
+/**
+ * Opens a desk in the current scope: checks it, starts its tree, and closes it with the scope.
+ *
+ * **Details**
+ *
+ * - Fails with `DeskInvalid` when `Desk.check` finds an error, with `StartFailure` when the tree does not start.
+ * - `onEvent`, `log`: of the tree, as for `Supervisor.start`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const open = Effect.fnUntraced(function* <Input, R>(
+  desk: Desk.Desk<Input, R>,
+  options?: Supervisor.RunOptions | undefined
+): Effect.fn.Return<Office<Input>, Desk.DeskInvalid | Supervisor.StartFailure<never>, R | Scope.Scope> {
+  const findings = Desk.check(desk).filter(({ severity }) => severity === "error")
+  if (findings.length > 0) return yield* new Desk.DeskInvalid({ desk: desk.name, findings })
+  const bytes = new TextEncoder().encode(Desk.definition(desk))
+  // SHA-256 is there wherever this runs; without it there is no telling one definition from another.
+  const definition = yield* Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, bytes)).pipe(
+    Effect.orDie,
+    Effect.provide(Digest.layerWebCrypto)
+  )
+  const staff = yield* start(desk, options)
+  return {
+    [TypeId]: () => {},
+    desk,
+    definition,
+    tree: staff.tree,
+    staff,
+    spec: Desk.spec(desk),
+    tasks: new Map(desk.coordinator.tasks.map((task) => [task.id, task]))
+  }
+})

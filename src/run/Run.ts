@@ -1,0 +1,409 @@
+/**
+ * Runs a desk from its input to its outcome, on the journal.
+ *
+ * The shell around two pure functions: it folds the journal, asks `decide`, writes down what was decided, and only then
+ * has it done. So a run can be cut off at any moment and taken up again: what has finished is not done again, what was
+ * under way is given again under the same dispatch id.
+ *
+ * **Details**
+ *
+ * - One decision is one commit: a report, what follows from it, and the next orders are in the journal together.
+ * - An interrupted run cancels its work, waits until it has stopped, and is left `suspended`; {@link resume} takes it up.
+ * - A run keeps the desk's version and definition that it began with. Taken up with another one, it is suspended instead.
+ *
+ * **Invariants**
+ *
+ * - W1. No worker sees an order that is not in the journal.
+ * - W2. No decision is made on a report that is not in the journal together with it.
+ * - W3. After a refused append this executor writes nothing any more and its work is cancelled.
+ *
+ * **Gotchas**
+ *
+ * The work of an executor that lost a run to another one may have had effects; the dispatch id and the idempotency key are
+ * the same for both.
+ *
+ * **Example** (Running a desk, and reading its outcome from the journal)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Journal } from "espalier/journal"
+ * import { Desk, Domain, Plan, Run, Worker } from "espalier/run"
+ *
+ * const count = Worker.make("count", {
+ *   description: "Counts the words of a text",
+ *   input: Schema.Struct({ text: Schema.String }),
+ *   output: Schema.Struct({ words: Schema.Int }),
+ *   handle: ({ input }) => Effect.succeed({ words: input.text.split(" ").length })
+ * })
+ * const desk = Desk.make("counting", {
+ *   version: "1",
+ *   input: Schema.Struct({ text: Schema.String }),
+ *   domains: [Domain.make("words", { workers: [count] })],
+ *   coordinator: Plan.make([
+ *     { id: "count", worker: "words.count", objective: "Count", input: (_, { text }: { text: string }) => ({ text }) }
+ *   ])
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   yield* Run.start(desk, { id: "r1", input: { text: "to be or not" } })
+ *   const { dispatches, results, status } = yield* Run.outcome("r1")
+ *   return [status, results["count"]?.output, dispatches.map(({ dispatch }) => dispatch)]
+ * })
+ * await Effect.runPromise(Effect.provide(program, Journal.layerMemory)) // => ["completed", { words: 4 }, ["r1/count/1"]]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as EffectResult from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+import * as Journal from "../journal/Journal.ts"
+import type * as Supervisor from "../Supervisor.ts"
+import type * as Tree from "../Tree.ts"
+import * as Desk from "./Desk.ts"
+import type { Draft } from "./internal/apply.ts"
+import { applyEvent } from "./internal/apply.ts"
+import { make } from "./internal/executor.ts"
+import { fromRecord } from "./internal/log.ts"
+import { Problem, sentences } from "./internal/problems.ts"
+import * as Office from "./Office.ts"
+import * as Outcome from "./Outcome.ts"
+import type { RunEvent } from "./RunEvent.ts"
+import { isFinished } from "./RunState.ts"
+
+/**
+ * What a run was asked to begin with is not what its desk takes, or its id cannot be one.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InputInvalid extends Schema.TaggedError<InputInvalid>("espalier/run/Run/InputInvalid")("InputInvalid", {
+  desk: Schema.String,
+  problems: Schema.Array(Problem)
+}) {
+  override get message(): string {
+    return `INPUT_INVALID: ${this.desk}: ${sentences(this.problems, "the input")}`
+  }
+}
+
+/**
+ * There is a run of this id already.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunExists extends Schema.TaggedError<RunExists>("espalier/run/Run/RunExists")("RunExists", {
+  run: Schema.String
+}) {
+  override get message(): string {
+    return `the run ${this.run} exists already; resume it, or choose another id`
+  }
+}
+
+/**
+ * The journal has no run of this id.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunNotFound extends Schema.TaggedError<RunNotFound>("espalier/run/Run/RunNotFound")("RunNotFound", {
+  run: Schema.String
+}) {
+  override get message(): string {
+    return `the journal has no run ${this.run}`
+  }
+}
+
+/**
+ * The run began with another definition of the desk. It was left suspended.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class VersionMismatch extends Schema.TaggedError<VersionMismatch>("espalier/run/Run/VersionMismatch")(
+  "VersionMismatch",
+  { run: Schema.String, began: Schema.String, current: Schema.String }
+) {
+  override get message(): string {
+    return `the run ${this.run} began with ${this.began} and cannot go on with ${this.current}`
+  }
+}
+
+/**
+ * What the journal says of the run cannot have happened, so nothing can be built on it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunUntrusted extends Schema.TaggedError<RunUntrusted>("espalier/run/Run/RunUntrusted")("RunUntrusted", {
+  run: Schema.String,
+  version: Schema.Int,
+  reason: Schema.String
+}) {
+  override get message(): string {
+    return `the run ${this.run} cannot be trusted from version ${this.version} on: ${this.reason}`
+  }
+}
+
+/**
+ * How a run can fail to be carried out. A task that fails is no such failure; it is in the outcome.
+ *
+ * **Details**
+ *
+ * `VersionConflict`: somebody else is executing the run.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type RunError = Journal.VersionConflict | Journal.JournalError
+
+/**
+ * How a run may be watched.
+ *
+ * **Details**
+ *
+ * - `onEvent`: is called with each event once it is in the journal, in order. It must be quick; one that throws is not
+ *   called again, and that is logged.
+ * - `onTreeEvent`: the same for the tree of a desk that the run opens itself.
+ * - `log`: whether the tree logs crashes and give-ups. Default true. Only for a desk that the run opens itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Watching {
+  readonly onEvent?: ((event: RunEvent) => void) | undefined
+  readonly onTreeEvent?: ((event: Tree.Event) => void) | undefined
+  readonly log?: boolean | undefined
+}
+
+/**
+ * What a run begins with.
+ *
+ * **Details**
+ *
+ * - `input`: as the desk takes it.
+ * - `id`: letters, digits, `.`, `_` and `-`, at most 100. Default: a new one, see {@link makeId}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface StartOptions<Input> extends Watching {
+  readonly input: Input
+  readonly id?: string | undefined
+}
+
+/**
+ * A new id of a run: the time, and a random part. Both come from Effect's services.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeId: Effect.Effect<string> = Effect.gen(function* () {
+  const now = yield* DateTime.now
+  const stamp = DateTime.formatIso(now).slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-")
+  const random = yield* Random.nextIntBetween(0, 0x1000000)
+  return `${stamp}-${random.toString(16).padStart(6, "0")}`
+})
+
+const idPattern = /^[A-Za-z0-9][\w.-]{0,99}$/
+
+/**
+ * Opens a desk, starts a run, carries it to its end, and closes the desk again.
+ *
+ * **Details**
+ *
+ * - Succeeds with the outcome whatever became of the tasks.
+ * - When it is interrupted, the run is left suspended.
+ *
+ * @see {@link startIn} for a desk that is open already
+ * @category running
+ * @since 0.1.0
+ */
+export const start = <Input, R>(
+  desk: Desk.Desk<Input, R>,
+  options: StartOptions<Input>
+): Effect.Effect<
+  Outcome.Outcome,
+  InputInvalid | RunExists | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
+  Journal.Journal | R
+> => inOwnOffice(desk, options, (office) => startIn(office, options))
+
+/**
+ * Opens a desk, takes up a run that was cut off or suspended, carries it to its end, and closes the desk again.
+ *
+ * **Details**
+ *
+ * - Tasks that have ended are not done again. An order under way is given again, under the same dispatch id, with the
+ *   attempts that it had left.
+ * - A run that is over is not touched; its outcome is read.
+ *
+ * @see {@link resumeIn} for a desk that is open already
+ * @category running
+ * @since 0.1.0
+ */
+export const resume = <R>(
+  desk: Desk.Desk<never, R>,
+  run: string,
+  options?: Watching | undefined
+): Effect.Effect<
+  Outcome.Outcome,
+  RunNotFound | VersionMismatch | RunUntrusted | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
+  Journal.Journal | R
+> => inOwnOffice(desk, options, (office) => resumeIn(office, run, options))
+
+const inOwnOffice = <Input, R, A, E>(
+  desk: Desk.Desk<Input, R>,
+  watching: Watching | undefined,
+  use: (office: Office.Office<Input>) => Effect.Effect<A, E, Journal.Journal>
+): Effect.Effect<A, E | Desk.DeskInvalid | Supervisor.StartFailure<never>, Journal.Journal | R> =>
+  Effect.scoped(Effect.flatMap(Office.open(desk, { onEvent: watching?.onTreeEvent, log: watching?.log }), use))
+
+/**
+ * As {@link start}, with the staff of an open desk. Several runs share it.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const startIn: <Input>(
+  office: Office.Office<Input>,
+  options: StartOptions<Input>
+) => Effect.Effect<Outcome.Outcome, InputInvalid | RunExists | RunError, Journal.Journal> = Effect.fnUntraced(
+  function* <Input>(office: Office.Office<Input>, options: StartOptions<Input>) {
+    const { desk } = office
+    const run = options.id ?? (yield* makeId)
+    const invalid = (problems: ReadonlyArray<Problem>) => new InputInvalid({ desk: desk.name, problems })
+    if (!idPattern.test(run)) {
+      const expectation = "must be letters, digits, '.', '_' and '-', at most 100"
+      return yield* invalid([{ path: "id", expectation, actual: JSON.stringify(run.slice(0, 120)) }])
+    }
+    const encoded = desk.encodeInput(options.input)
+    if (EffectResult.isFailure(encoded)) return yield* invalid(encoded.failure)
+    const journal = yield* Journal.Journal
+    const at = Math.floor(yield* Clock.currentTimeMillis)
+    const executor = yield* make(office, journal, run, options.onEvent)
+    const started: RunEvent = {
+      _tag: "RunStarted",
+      at,
+      run,
+      desk: desk.name,
+      version: desk.version,
+      definition: office.definition,
+      input: encoded.success as Schema.Json,
+      tasks: Desk.tasks(desk),
+      note: `${desk.name} ${desk.version} was asked to run ${desk.coordinator.tasks.length} tasks`
+    }
+    return yield* executor
+      .execute([started], options.input)
+      .pipe(
+        Effect.catchTag("VersionConflict", (conflict): Effect.Effect<never, RunExists | Journal.VersionConflict> =>
+          Effect.fail(conflict.expected === 0 ? new RunExists({ run }) : conflict)
+        )
+      )
+  }
+)
+
+interface Read {
+  readonly state: Draft
+  readonly fold: Outcome.Fold
+}
+
+/** Folds a run from its journal. */
+const readRun = Effect.fnUntraced(function* (run: string) {
+  const journal = yield* Journal.Journal
+  const fold = Outcome.fold()
+  let state: Draft | undefined
+  yield* journal.read(run).pipe(
+    Stream.runForEach((recorded) => {
+      const untrusted = (reason: string) => Effect.fail(new RunUntrusted({ run, version: recorded.version, reason }))
+      const event = fromRecord(recorded)
+      if (EffectResult.isFailure(event)) return untrusted(event.failure)
+      const next = applyEvent(state, event.success)
+      if (typeof next === "string") return untrusted(`a ${event.success._tag} that cannot have happened: ${next}`)
+      state = next
+      fold.add(event.success)
+      return Effect.void
+    })
+  )
+  if (state === undefined) return yield* new RunNotFound({ run })
+  const read: Read = { state, fold }
+  return read
+})
+
+/**
+ * As {@link resume}, with the staff of an open desk.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const resumeIn: (
+  office: Office.Office,
+  run: string,
+  options?: Watching | undefined
+) => Effect.Effect<Outcome.Outcome, RunNotFound | VersionMismatch | RunUntrusted | RunError, Journal.Journal> =
+  Effect.fnUntraced(function* (office: Office.Office, run: string, options?: Watching | undefined) {
+    const { desk } = office
+    const { fold, state } = yield* readRun(run)
+    const known = fold.outcome()
+    if (isFinished(state.status) && known !== undefined) return known
+    const journal = yield* Journal.Journal
+    const at = Math.floor(yield* Clock.currentTimeMillis)
+    const executor = yield* make(office, journal, run, options?.onEvent, state, fold)
+    const input = desk.decodeInput(fold.input())
+    const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
+    const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
+    if (!sameDesk || state.definition !== office.definition || EffectResult.isFailure(input)) {
+      const mismatch = new VersionMismatch({
+        run,
+        began: `${state.desk} ${name(state.deskVersion, state.definition)}`,
+        current: `${desk.name} ${name(desk.version, office.definition)}`
+      })
+      yield* executor.suspend("version-mismatch", mismatch.message, at)
+      return yield* mismatch
+    }
+    const why = state.status === "suspended" ? `it was suspended (${state.suspended})` : "it was cut off"
+    const note = `Taken up at version ${state.version}: ${why}, with ${state.running} orders under way`
+    return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success)
+  })
+
+/**
+ * Everything that happened in a run, in order.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const events = (run: string): Stream.Stream<RunEvent, RunUntrusted | Journal.JournalError, Journal.Journal> =>
+  Stream.unwrap(
+    Effect.map(Journal.Journal, (journal) =>
+      journal
+        .read(run)
+        .pipe(
+          Stream.mapEffect((recorded) =>
+            Effect.fromResult(
+              EffectResult.mapError(
+                fromRecord(recorded),
+                (reason) => new RunUntrusted({ run, version: recorded.version, reason })
+              )
+            )
+          )
+        )
+    )
+  )
+
+/**
+ * The outcome of a run as the journal has it, whether or not the run is over.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const outcome = (
+  run: string
+): Effect.Effect<Outcome.Outcome, RunNotFound | RunUntrusted | Journal.JournalError, Journal.Journal> =>
+  Effect.flatMap(readRun(run), ({ fold }) => {
+    const known = fold.outcome()
+    return known === undefined ? Effect.fail(new RunNotFound({ run })) : Effect.succeed(known)
+  })

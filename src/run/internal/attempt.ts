@@ -1,0 +1,146 @@
+/**
+ * One attempt at an order: a free member of the pool, the work under its time-out, and what the answer means.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import * as Queue from "effect/Queue"
+import * as EffectResult from "effect/Result"
+
+import type * as Actor from "../../Actor.ts"
+import * as Failure from "../../Failure.ts"
+import * as Result from "../Result.ts"
+import type { DispatchEnd } from "../RunEvent.ts"
+import type { Order } from "../Worker.ts"
+import { sentences, shorten, show } from "./problems.ts"
+import { cancel, isDown, Job, type Post, type Staff } from "./staff.ts"
+
+/**
+ * What came of an attempt.
+ *
+ * `final`: another attempt at this worker is pointless.
+ *
+ * @since 0.1.0
+ */
+export interface Answer {
+  readonly result: Result.Envelope
+  readonly outcome: DispatchEnd
+  readonly retryAfterMillis?: number | undefined
+  readonly final?: boolean | undefined
+}
+
+const longestReason = 500
+
+const outcomes: { readonly [K in Result.ErrorKind]: DispatchEnd } = {
+  transient: "failed",
+  capability: "refused",
+  oversized: "failed",
+  malformed: "rejected-contract",
+  denied: "denied",
+  exhausted: "budget-exceeded",
+  defect: "failed"
+}
+
+/** @since 0.1.0 */
+export const failure = (kind: Result.ErrorKind, reason: string, outcome: DispatchEnd = outcomes[kind]): Answer => ({
+  outcome,
+  result: {
+    status: "failed",
+    confidence: 0,
+    error: { kind, reason: shorten(reason.trim() === "" ? "no reason given" : reason, longestReason) },
+    evidence: [],
+    usage: {},
+    missing: []
+  }
+})
+
+/** What an error says of itself, whatever it is. */
+const reasonOf = (error: unknown): string => {
+  try {
+    if (Predicate.hasProperty(error, "message") && typeof error.message === "string" && error.message !== "") {
+      return error.message
+    }
+    if (Predicate.hasProperty(error, "_tag") && typeof error._tag === "string") return error._tag
+    return typeof error === "string" ? error : show(error)
+  } catch {
+    return "an error that cannot be read"
+  }
+}
+
+const ofCause = (
+  cause: Cause.Cause<unknown>,
+  classifier: (error: unknown) => Failure.Kind | undefined,
+  outcome?: DispatchEnd
+): Answer => {
+  const { error, kind } = Failure.classify(cause, classifier)
+  const reason = error === undefined && Cause.hasInterruptsOnly(cause) ? "it was interrupted" : reasonOf(error)
+  const retryAfter = Failure.retryAfterOf(error)
+  return {
+    ...failure(kind ?? "defect", reason, outcome),
+    ...(retryAfter === undefined ? {} : { retryAfterMillis: Duration.toMillis(retryAfter) })
+  }
+}
+
+const ofOutput = ({ seat }: Post, output: unknown): Answer => {
+  const checked = Result.check(output, seat.worker.encodeOutput)
+  if (EffectResult.isFailure(checked)) return failure("malformed", checked.failure.message)
+  const result = checked.success
+  if (result.error !== undefined) return { result, outcome: outcomes[result.error.kind] }
+  return { result, outcome: result.status === "completed" ? "accepted" : "partial" }
+}
+
+const ofActorFailure = (
+  staff: Staff,
+  post: Post,
+  job: Job,
+  error: Actor.ActorFailure,
+  classifier: (error: unknown) => Failure.Kind | undefined
+): Effect.Effect<Answer> => {
+  if (error._tag === "ActorCrashed" && job.exit !== undefined && Exit.isFailure(job.exit)) {
+    return Effect.succeed(ofCause(job.exit.cause, classifier, "crashed"))
+  }
+  return Effect.map(isDown(staff, post), (down) =>
+    down
+      ? { ...failure("transient", `the domain ${post.seat.domain} is down`), final: true }
+      : failure("transient", error.message)
+  )
+}
+
+/**
+ * Makes one attempt. When it is interrupted or timed out, the work is interrupted too, and this waits for it.
+ *
+ * @since 0.1.0
+ */
+export const attempt = (staff: Staff, post: Post, order: Order): Effect.Effect<Answer> => {
+  const prepared = post.seat.worker.prepare(order)
+  if (EffectResult.isFailure(prepared)) {
+    return Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
+  }
+  const { attemptTimeout } = post.seat.worker
+  return Effect.flatMap(Failure.Classifier, (classifier) =>
+    Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(restore(Queue.take(post.free)), (member) => {
+        const job = new Job(prepared.success)
+        return restore(member.ref.Dispatch(job)).pipe(
+          Effect.timeoutOption(attemptTimeout),
+          Effect.ensuring(Effect.suspend(() => cancel(staff, post, member, job))),
+          Effect.flatMap((answered) => {
+            if (Option.isNone(answered)) {
+              const millis = Duration.toMillis(attemptTimeout)
+              return Effect.succeed(failure("transient", `no answer within ${millis} ms`, "timed-out"))
+            }
+            const exit = answered.value as Exit.Exit<unknown, unknown>
+            return Effect.succeed(Exit.isSuccess(exit) ? ofOutput(post, exit.value) : ofCause(exit.cause, classifier))
+          }),
+          Effect.catch((error) => ofActorFailure(staff, post, job, error, classifier)),
+          Effect.ensuring(Queue.offer(post.free, member))
+        )
+      })
+    )
+  )
+}

@@ -1,0 +1,77 @@
+/**
+ * Events in and out of the journal.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as EffectResult from "effect/Result"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+import type * as Journal from "../../journal/Journal.ts"
+import { RunEvent } from "../RunEvent.ts"
+
+/** @since 0.1.0 */
+export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
+  type: _tag,
+  at,
+  // Every field of an event is plain JSON by its schema; the type only does not say so.
+  data: data as unknown as Schema.Json
+})
+
+const decode = Schema.decodeUnknownResult(RunEvent)
+
+/**
+ * The event of a record, or what is wrong with it.
+ *
+ * @since 0.1.0
+ */
+export const fromRecord = ({ at, data, type }: Journal.Event): EffectResult.Result<RunEvent, string> =>
+  EffectResult.mapError(
+    decode({ ...(typeof data === "object" ? data : {}), _tag: type, at }),
+    (error) => `a ${type} that cannot be read: ${error.message}`
+  )
+
+const same = (recorded: Journal.Recorded, event: Journal.Event): boolean =>
+  recorded.type === event.type &&
+  recorded.at === event.at &&
+  JSON.stringify(recorded.data) === JSON.stringify(event.data)
+
+/** Passing trouble of the store: tried again for about six seconds. */
+const patience = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 6 }))
+
+/**
+ * Appends in one commit. A failed commit is tried again as a commit; when it turns out that an earlier try had reached the
+ * store after all, that is a success.
+ *
+ * @since 0.1.0
+ */
+export const commit = (
+  journal: Journal.Journal["Service"],
+  append: Journal.Append
+): Effect.Effect<number, Journal.VersionConflict | Journal.JournalError> => {
+  let tries = 0
+  const once = Effect.suspend(() => {
+    tries += 1
+    return journal.append(append)
+  })
+  return once.pipe(
+    Effect.retry({
+      schedule: patience,
+      while: (error) => error._tag === "JournalError" && error.isRetryable
+    }),
+    Effect.catchTag("VersionConflict", (conflict) => {
+      const { events, expected, run } = append
+      if (tries === 1 || conflict.actual !== expected + events.length) return Effect.fail(conflict)
+      return journal.read(run, { from: expected + 1 }).pipe(
+        Stream.runCollect,
+        Effect.flatMap((recorded) =>
+          recorded.every((each, index) => same(each, events[index]!))
+            ? Effect.succeed(conflict.actual)
+            : Effect.fail(conflict)
+        )
+      )
+    })
+  )
+}
