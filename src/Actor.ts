@@ -49,6 +49,7 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type * as Rpc from "effect/rpc/Rpc"
 import * as RpcSchema from "effect/rpc/RpcSchema"
 import type * as Schema from "effect/Schema"
@@ -230,19 +231,16 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
     const ownMillis = own === undefined ? defaultTimeout : millisOf(own)
     define(Asks, tag, function (this: Target, payload: unknown) {
       const { mount } = this
-      return Effect.withFiber((fiber) => {
+      return Effect.callback<unknown, unknown>((resume) => {
+        const fiber = Fiber.getCurrent()!
         const asked = Context.getOrUndefined(fiber.context as Context.Context<Timeout>, Timeout)
         const millis = asked === undefined ? ownMillis : millisOf(asked)
         if (mount.state !== "running" && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
-          return Effect.fail(cheaply(() => new ActorNotStarted({ actor: mount.path, rpc: tag })))
+          return resume(Effect.fail(cheaply(() => new ActorNotStarted({ actor: mount.path, rpc: tag }))))
         }
-        const made = make(payload)
-        const { span } = fiber.cache
-        return Effect.callback<unknown, unknown>((resume) => {
-          const envelope = new Envelope(mount, tag, made, span, resume)
-          mount.ask(envelope, millis)
-          return Effect.sync(() => envelope.cancel())
-        })
+        const envelope = new Envelope(mount, tag, make(payload), fiber.cache.span, resume)
+        mount.ask(envelope, millis)
+        return Effect.sync(() => envelope.cancel())
       })
     })
     define(Tells, tag, function (this: Target, payload: unknown) {
