@@ -5,6 +5,7 @@ import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -165,7 +166,10 @@ export const service = (runtime: Runtime, root: () => SupervisorMount): Tree.Tre
     ),
   ended: Deferred.await(runtime.ended),
   stop: Effect.suspend(() => {
-    root().halt()
+    const mount = root()
+    // A start that was interrupted before it began has nothing to stop.
+    if (mount.incarnation === 0) runtime.finish(Exit.void)
+    else mount.halt()
     return Effect.exit(Deferred.await(runtime.ended))
   }).pipe(Effect.andThen(Effect.sync(() => ({ leaked: [...runtime.leaks.values()] }))))
 })
