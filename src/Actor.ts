@@ -59,7 +59,7 @@ import * as Child from "./Child.ts"
 import { ActorNotStarted, type ActorFailure as ActorFailure_, cheaply } from "./internal/actorErrors.ts"
 import * as errors from "./internal/actorErrors.ts"
 import { ActorMount, type Handlers as AnyHandlers } from "./internal/actorMount.ts"
-import { Envelope } from "./internal/envelope.ts"
+import { Ask, Envelope } from "./internal/envelope.ts"
 import type { Mount } from "./internal/mount.ts"
 import { needsMake } from "./internal/payload.ts"
 import { CurrentNode } from "./internal/runtime.ts"
@@ -238,7 +238,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
         if (mount.state !== "running" && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
           return resume(Effect.fail(cheaply(() => new ActorNotStarted({ actor: mount.path, rpc: tag }))))
         }
-        const envelope = new Envelope(mount, tag, make(payload), fiber.cache.span, resume)
+        const envelope = new Ask(mount, tag, make(payload), fiber.cache.span, resume)
         mount.ask(envelope, millis)
         return Effect.sync(() => envelope.cancel())
       })
@@ -246,7 +246,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
     define(Tells, tag, function (this: Target, payload: unknown) {
       const { mount } = this
       return Effect.withFiber((fiber) => {
-        const envelope = new Envelope(mount, tag, make(payload), fiber.cache.span, undefined)
+        const envelope = new Envelope(tag, make(payload), fiber.cache.span)
         if (mount.tellUnsafe(envelope)) return Effect.void
         return Effect.callback<void>((resume) => {
           mount.tell(envelope, () => resume(Effect.void))
@@ -255,7 +255,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
       })
     })
     define(UnsafeTells, tag, function (this: Target, payload: unknown) {
-      return this.mount.tellUnsafe(new Envelope(this.mount, tag, make(payload), undefined, undefined))
+      return this.mount.tellUnsafe(new Envelope(tag, make(payload), undefined))
     })
   }
   lazily(Asks, "tell", (mount) => new Tells(mount))

@@ -24,7 +24,7 @@ import * as Tracer from "effect/Tracer"
 import type { Mailbox } from "../Mailbox.ts"
 import { ActorCrashed, ActorStopped, AskTimeout, cheaply, MailboxFull } from "./actorErrors.ts"
 import type { Addressee } from "./envelope.ts"
-import { Deadlines, type Envelope } from "./envelope.ts"
+import { Ask, Deadlines, type Envelope } from "./envelope.ts"
 import * as exits from "./exit.ts"
 import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Incarnation, Parent, Policy } from "./mount.ts"
@@ -122,7 +122,7 @@ export class ActorMount extends Mount implements Addressee {
     return false
   }
 
-  ask(envelope: Envelope, millis: number): void {
+  ask(envelope: Ask, millis: number): void {
     if (this.settled) return this.refuse(envelope)
     if (!this.hasRoom()) {
       switch (this.spec.mailbox.whenFull) {
@@ -178,7 +178,7 @@ export class ActorMount extends Mount implements Addressee {
     taken()
   }
 
-  expire(envelope: Envelope, afterMillis: number): void {
+  expire(envelope: Ask, afterMillis: number): void {
     if (envelope.resume === undefined) return
     envelope.answer(Effect.fail(cheaply(() => new AskTimeout({ actor: this.path, rpc: envelope.rpc, afterMillis }))))
   }
@@ -208,7 +208,7 @@ export class ActorMount extends Mount implements Addressee {
   private dropOldest(): void {
     const oldest = this.take()
     if (oldest === undefined) return
-    if (oldest.isAsk) this.full(oldest)
+    if (oldest instanceof Ask) this.full(oldest)
     this.deadLetter(oldest, "dropped-old")
   }
 
@@ -257,7 +257,7 @@ export class ActorMount extends Mount implements Addressee {
     }
     for (const envelope of mail) {
       if (envelope.cancelled) continue
-      if (envelope.isAsk) answer(envelope)
+      if (envelope instanceof Ask) answer(envelope)
       else this.deadLetter(envelope, reason)
     }
   }
@@ -384,7 +384,7 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   private interrupted(envelope: Envelope): void {
-    if (envelope.isAsk) this.refuse(envelope)
+    if (envelope instanceof Ask) this.refuse(envelope)
     else this.deadLetter(envelope, "interrupted")
   }
 
@@ -395,7 +395,7 @@ export class ActorMount extends Mount implements Addressee {
     this.awake = false
     this.close(life, Exit.failCause(cause))
     if (envelope === undefined) return
-    if (envelope.isAsk) this.runtime.post(() => this.crashed(envelope)) // A4
+    if (envelope instanceof Ask) this.runtime.post(() => this.crashed(envelope)) // A4
     else this.deadLetter(envelope, "crashed")
   }
 

@@ -9,38 +9,51 @@ import type { Runtime } from "./runtime.ts"
 
 /** Who the message is for, as far as a missed deadline needs to know. */
 export interface Addressee {
-  expire(envelope: Envelope, millis: number): void
+  expire(ask: Ask, millis: number): void
 }
 
 /** How an ask hears of its answer; a tell has none. */
 export type Resume = (effect: Effect.Effect<unknown, unknown>) => void
 
+/** A tell, and what an ask has in common with it. Kept small: a backlog of a million costs what one costs. */
 export class Envelope {
-  readonly to: Addressee
   readonly rpc: string
   readonly payload: unknown
   readonly span: AnySpan | undefined
-  /** `undefined` for a tell, and once the answer is out: a late one goes nowhere */
-  resume: Resume | undefined
   /** whoever waited is gone; it is not worth handling */
   cancelled = false
-  readonly isAsk: boolean
-  // the deadline list
-  due = 0
-  list: DeadlineList | undefined
-  previous: Envelope | undefined
-  next: Envelope | undefined
 
-  constructor(to: Addressee, rpc: string, payload: unknown, span: AnySpan | undefined, resume: Resume | undefined) {
-    this.to = to
+  constructor(rpc: string, payload: unknown, span: AnySpan | undefined) {
     this.rpc = rpc
     this.payload = payload
     this.span = span
-    this.resume = resume
-    this.isAsk = resume !== undefined
   }
 
-  answer(effect: Effect.Effect<unknown, unknown>): void {
+  answer(_effect: Effect.Effect<unknown, unknown>): void {}
+
+  cancel(): void {
+    this.cancelled = true
+  }
+}
+
+/** A message whose sender waits for the answer. */
+export class Ask extends Envelope {
+  readonly to: Addressee
+  /** `undefined` once the answer is out: a late one goes nowhere */
+  resume: Resume | undefined
+  // the deadline list
+  due = 0
+  list: DeadlineList | undefined
+  previous: Ask | undefined
+  next: Ask | undefined
+
+  constructor(to: Addressee, rpc: string, payload: unknown, span: AnySpan | undefined, resume: Resume) {
+    super(rpc, payload, span)
+    this.to = to
+    this.resume = resume
+  }
+
+  override answer(effect: Effect.Effect<unknown, unknown>): void {
     const resume = this.resume
     if (resume === undefined) return
     this.resume = undefined
@@ -48,7 +61,7 @@ export class Envelope {
     resume(effect)
   }
 
-  cancel(): void {
+  override cancel(): void {
     this.cancelled = true
     this.resume = undefined
     this.list?.unlink(this)
@@ -59,8 +72,8 @@ export class Envelope {
  * All asks of one tree that have the same patience, oldest first, and one fiber that sleeps until the first is due.
  */
 export class DeadlineList {
-  private first: Envelope | undefined
-  private last: Envelope | undefined
+  private first: Ask | undefined
+  private last: Ask | undefined
   private sleeper: Fiber.Fiber<void> | undefined
   private readonly runtime: Runtime
   private readonly millis: number
@@ -72,25 +85,25 @@ export class DeadlineList {
     this.onIdle = onIdle
   }
 
-  add(envelope: Envelope): void {
-    envelope.list = this
-    envelope.due = this.runtime.nanos() + this.millis * 1e6
-    envelope.previous = this.last
-    if (this.last === undefined) this.first = envelope
-    else this.last.next = envelope
-    this.last = envelope
+  add(ask: Ask): void {
+    ask.list = this
+    ask.due = this.runtime.nanos() + this.millis * 1e6
+    ask.previous = this.last
+    if (this.last === undefined) this.first = ask
+    else this.last.next = ask
+    this.last = ask
     if (this.sleeper === undefined) this.sleep()
   }
 
-  unlink(envelope: Envelope): void {
-    const { previous, next } = envelope
+  unlink(ask: Ask): void {
+    const { previous, next } = ask
     if (previous === undefined) this.first = next
     else previous.next = next
     if (next === undefined) this.last = previous
     else next.previous = previous
-    envelope.previous = undefined
-    envelope.next = undefined
-    envelope.list = undefined
+    ask.previous = undefined
+    ask.next = undefined
+    ask.list = undefined
   }
 
   private sleep(): void {
@@ -110,9 +123,9 @@ export class DeadlineList {
 
   private wake(): void {
     const now = this.runtime.nanos()
-    for (let envelope = this.first; envelope !== undefined && envelope.due <= now; envelope = this.first) {
-      this.unlink(envelope)
-      envelope.to.expire(envelope, this.millis)
+    for (let ask = this.first; ask !== undefined && ask.due <= now; ask = this.first) {
+      this.unlink(ask)
+      ask.to.expire(ask, this.millis)
     }
     this.sleep()
   }
@@ -132,14 +145,14 @@ export class Deadlines {
     this.runtime = runtime
   }
 
-  add(envelope: Envelope, millis: number): void {
+  add(ask: Ask, millis: number): void {
     let list = this.lists.get(millis)
     if (list === undefined) {
       // A list goes with its last sleeper, so that odd durations do not pile up.
       list = new DeadlineList(this.runtime, millis, () => this.lists.delete(millis))
       this.lists.set(millis, list)
     }
-    list.add(envelope)
+    list.add(ask)
   }
 
   stop(): void {
