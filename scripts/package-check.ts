@@ -42,7 +42,7 @@ try {
       compilerOptions: {
         module: "NodeNext",
         target: "ES2023",
-        lib: ["ES2024"],
+        lib: ["ES2024", "DOM", "DOM.Iterable"],
         strict: true,
         noEmit: true,
         types: ["node"],
