@@ -34,6 +34,7 @@
  *
  * @since 0.1.0
  */
+import { shorten } from "./internal/problems.ts"
 import * as Recovery from "./Recovery.ts"
 import type { Missing } from "./Result.ts"
 import type { PlannedTask, RunEnd, StopReason, TaskEnd } from "./RunEvent.ts"
@@ -207,7 +208,7 @@ const deliver = (task: TaskState, last: Try, spec: Spec): Action => {
     const confidence = low ? `, with a confidence of ${last.confidence}, below ${spec.policy.confidence}` : ""
     return { ...end, status: "accepted", note: `${task.id} is accepted from ${last.worker}${confidence}` }
   }
-  const lacks = last.missing.map(({ part, reason }) => `${part} (${reason})`).join("; ")
+  const lacks = shorten(last.missing.map(({ part, reason }) => `${part} (${reason})`).join("; "), 500)
   return spec.escalate.has(task.id)
     ? {
         ...end,

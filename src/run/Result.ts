@@ -279,7 +279,7 @@ const isEmpty = (output: unknown): boolean =>
 const contradictions = (envelope: Envelope): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const { error, missing, output, status } = envelope
-  const large = tooMuch(output, "output")
+  const large = tooMuch(output, "output") ?? tooMuch([error, missing, envelope.evidence], "")
   if (large !== undefined) problems.push(large)
   if (status === "completed" || status === "partial" || status === "needs-review") {
     if (isEmpty(output)) problems.push(problem("output", "is empty"))

@@ -70,6 +70,7 @@ import type { Draft } from "./internal/apply.ts"
 import { applyEvent } from "./internal/apply.ts"
 import { make } from "./internal/executor.ts"
 import { fromRecord } from "./internal/log.ts"
+import { tooMuch } from "./internal/plain.ts"
 import { Problem, sentences } from "./internal/problems.ts"
 import * as Office from "./Office.ts"
 import * as Outcome from "./Outcome.ts"
@@ -283,6 +284,8 @@ export const startIn: <Input>(
     }
     const encoded = desk.encodeInput(options.input)
     if (EffectResult.isFailure(encoded)) return yield* invalid(encoded.failure)
+    const large = tooMuch(encoded.success, "")
+    if (large !== undefined) return yield* invalid([large])
     const journal = yield* Journal.Journal
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const executor = yield* make(office, journal, run, options.onEvent)

@@ -9,7 +9,8 @@
  *
  * - Input and output are schemas. The input is decoded from the contract's plain values before the worker is called, the
  *   output is encoded to plain JSON and checked before anybody sees it.
- * - What the handler needs is inferred and becomes a requirement of the desk.
+ * - What the handler needs is inferred and becomes a requirement of the desk. Each attempt has a scope of its own: what it
+ *   acquires is released when it ends, also when it is interrupted.
  *
  * **Gotchas**
  *
@@ -39,6 +40,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 
 import type { Contract } from "./Contract.ts"
 import { decoder, encoder, type Problem } from "./internal/problems.ts"
@@ -181,7 +183,10 @@ const namePattern = /^[A-Za-z][\w-]{0,63}$/
  * @category constructors
  * @since 0.1.0
  */
-export const make = <I, IE, A, AE, E, R>(name: string, options: Options<I, IE, A, AE, E, R>): Worker<R> => {
+export const make = <I, IE, A, AE, E, R>(
+  name: string,
+  options: Options<I, IE, A, AE, E, R>
+): Worker<Exclude<R, Scope.Scope>> => {
   const size = options.size ?? 1
   const attemptTimeout = Duration.fromInputUnsafe(options.attemptTimeout ?? "30 seconds")
   if (!namePattern.test(name)) {
@@ -204,7 +209,7 @@ export const make = <I, IE, A, AE, E, R>(name: string, options: Options<I, IE, A
     attemptTimeout,
     prepare: (order) =>
       EffectResult.map(decodeInput(order.contract.inputs), (input) =>
-        Effect.suspend(() => options.handle({ ...order, input }))
+        Effect.scoped(Effect.suspend(() => options.handle({ ...order, input })))
       ),
     encodeOutput: encoder(Schema.toCodecJson(options.output)),
     schemas: () => [jsonSchema(options.input), jsonSchema(options.output)]

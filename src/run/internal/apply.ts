@@ -101,6 +101,14 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
     case "RunResumed": {
       draft.status = "running"
       delete draft.suspended
+      for (const task of draft.tasks.values()) {
+        // A choice that did not lead to an order is made again.
+        if (task.routed === undefined) continue
+        const { routed: _, ...rest } = task
+        draft.tasks.set(task.id, rest)
+        if (task.tries.length > 0) draft.due.add(task.id)
+        else draft.ready.add(task.id)
+      }
       return undefined
     }
     case "RunSuspended": {

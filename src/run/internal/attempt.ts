@@ -126,8 +126,7 @@ export const attempt = (staff: Staff, post: Post, order: Order): Effect.Effect<A
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(Queue.take(post.free)), (member) => {
         const job = new Job(prepared.success)
-        return restore(member.ref.Dispatch(job)).pipe(
-          Effect.timeoutOption(attemptTimeout),
+        return restore(Effect.timeoutOption(member.ref.Dispatch(job), attemptTimeout)).pipe(
           Effect.ensuring(Effect.suspend(() => cancel(staff, post, member, job))),
           Effect.flatMap((answered) => {
             if (Option.isNone(answered)) {

@@ -73,6 +73,8 @@ const work = (job: Job): Effect.Effect<Exit.Exit<unknown, unknown>, never, unkno
     return Effect.forkChild(restore(job.work), { startImmediately: true }).pipe(
       Effect.flatMap((fiber) => {
         job.fiber = fiber
+        // The work may have led to its own cancellation before it was first suspended.
+        if (job.cancelled) fiber.interruptUnsafe()
         return restore(Fiber.await(fiber)).pipe(
           Effect.onInterrupt(() => Fiber.interrupt(fiber)),
           Effect.onExit(() =>
