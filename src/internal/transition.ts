@@ -147,6 +147,8 @@ export interface State<C extends Child, F> {
   readonly byId: Map<string, C>
   job: Job<C, F> | undefined
   postponed: Array<Message<C, F>>
+  /** the exits in `postponed`, by child: such a child is down, whatever its state still says */
+  readonly exits: Map<C, Ended<C, F>>
   ending: Ending<C, F>
   /** the parent stops it only to start it again */
   returns: boolean
@@ -168,6 +170,7 @@ export const make = <C extends Child, F>(
     byId: new Map(),
     job: undefined,
     postponed: [],
+    exits: new Map(),
     ending: { _tag: "Stopped" },
     returns: false,
     interrupted: undefined
@@ -262,7 +265,11 @@ const advance = <C extends Child, F>(state: State<C, F>, emit: Emit<C, F>): void
     if (job.stopAt >= job.stopTo) {
       const child = state.order[job.stopAt--]
       if (child === undefined) continue
-      if (isUp(child)) {
+      const gone = state.exits.get(child)
+      if (gone !== undefined && gone.incarnation === child.incarnation) {
+        // It died by itself, and its exit waits: nobody is there to be stopped, and the job covers it.
+        stopped(state, job, child, gone.leaked, emit)
+      } else if (isUp(child)) {
         job.current = child
         child.state = "stopping"
         emit.stop(child, job.kind === "stop" ? state.returns : job.kind === "restart" && child.restart !== "never")
@@ -346,18 +353,33 @@ const started = <C extends Child, F>(
 
 /** An ordered stop is complete. */
 const isDown = <C extends Child, F>(state: State<C, F>, child: C, leaked: boolean, emit: Emit<C, F>): void => {
-  child.state = leaked ? "leaked" : "stopped"
   const job = state.job
-  if (job?.current !== child) return
+  if (job?.current !== child) {
+    child.state = leaked ? "leaked" : "stopped"
+    return
+  }
   job.current = undefined
+  stopped(state, job, child, leaked, emit)
+  advance(state, emit)
+}
+
+/** What a job has to say about a child that it found, or made, down. */
+const stopped = <C extends Child, F>(
+  state: State<C, F>,
+  job: Job<C, F>,
+  child: C,
+  leaked: boolean,
+  emit: Emit<C, F>
+): void => {
+  child.state = leaked ? "leaked" : "stopped"
   if (child.restart === "never" && (job.kind === "restart" || job.kind === "request")) forget(state, child, emit)
   else if (job.kind === "request") emit.settled(child)
   if (job.kind === "request") answer(job, done)
-  advance(state, emit)
 }
 
 const ended = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emit: Emit<C, F>): void => {
   const { child } = message
+  if (state.exits.get(child) === message) state.exits.delete(child)
   if (child.incarnation !== message.incarnation) return // T3
   if (child.state === "stopping") return isDown(state, child, message.leaked, emit)
   if (child.state === "starting" && message._tag === "StartFailed") return startFailed(state, message, emit)
@@ -368,7 +390,10 @@ const ended = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emi
       // It died before its turn to be stopped came: the job covers it.
       child.state = message.leaked ? "leaked" : "stopped"
       if (child.restart === "never" && job.kind === "restart") forget(state, child, emit)
-    } else state.postponed.push(message)
+    } else {
+      state.postponed.push(message)
+      state.exits.set(child, message)
+    }
     return
   }
   if (state.phase !== "running") return
@@ -503,6 +528,7 @@ const stop = <C extends Child, F>(state: State<C, F>, returns: boolean, emit: Em
 const refuseWaiting = <C extends Child, F>(state: State<C, F>): void => {
   const waiting = state.postponed
   state.postponed = []
+  state.exits.clear()
   for (const message of waiting) {
     if ("reply" in message) message.reply(refused("not-running"))
     // An exit that waited is not lost: its child is down already, and must not be stopped again.
