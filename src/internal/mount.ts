@@ -64,6 +64,8 @@ export interface Incarnation {
   /** how its body ended, while its finalizers still run */
   exit: Exit.Exit<unknown, unknown> | undefined
   cancelTimer: (() => void) | undefined
+  /** when a stop's patience ends, in nanoseconds: it covers the body and the finalizers together */
+  stopBy: number | undefined
 }
 
 const defaultGrace = Duration.seconds(5)
@@ -146,6 +148,7 @@ export abstract class Mount implements core.Child, Node {
     if (this.policy.shutdown === "abandon") return this.abandon(life)
     life.cancelTimer?.()
     life.cancelTimer = undefined
+    life.stopBy = undefined
     this.quit(life, returns)
     this.grace(life)
   }
@@ -159,7 +162,14 @@ export abstract class Mount implements core.Child, Node {
     if (!life.ordered && Duration.toMillis(patience) === 0) {
       life.cancelTimer = this.runtime.later(defaultGrace, () => this.giveUpOn(life))
     } else if (Duration.toMillis(patience) === 0) this.giveUpOn(life)
-    else life.cancelTimer = this.runtime.later(patience, () => this.giveUpOn(life))
+    else life.cancelTimer = this.runtime.later(this.patienceLeft(life, patience), () => this.giveUpOn(life))
+  }
+
+  private patienceLeft(life: Incarnation, patience: Duration.Duration): Duration.Duration {
+    if ((!life.ordered && !life.timedOut) || !Duration.isFinite(patience)) return patience
+    const now = this.runtime.nanos()
+    life.stopBy ??= now + Duration.toMillis(patience) * 1e6
+    return Duration.millis((life.stopBy - now) / 1e6)
   }
 
   /** Ends the incarnation for the tree at once, as an ordered stop. */
@@ -382,7 +392,8 @@ export abstract class Mount implements core.Child, Node {
       timedOut: false,
       readyAt: 0,
       exit: undefined,
-      cancelTimer: undefined
+      cancelTimer: undefined,
+      stopBy: undefined
     }
   }
 
