@@ -18,7 +18,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 import * as Tracer from "effect/Tracer"
@@ -57,6 +57,8 @@ export class Runtime {
   private awake = false
   private wakes = 0
   private onBroken: (() => void) | undefined
+  /** what broke the runtime itself */
+  defect: Exit.Exit<never> | undefined
 
   constructor(context: Context.Context<never>, options: { readonly log: boolean }) {
     this.context = Context.omit(Tracer.ParentSpan)(context) as Context.Context<never>
@@ -112,10 +114,15 @@ export class Runtime {
 
   /** A decision itself failed: nothing that it left behind can be trusted, so the whole tree ends. */
   private broken(defect: unknown): void {
+    if (this.defect !== undefined) return
+    this.defect = Exit.die(defect)
     const end = this.onBroken
     this.onBroken = undefined
-    end?.()
-    Deferred.doneUnsafe(this.ended, Effect.die(defect))
+    try {
+      end?.()
+    } finally {
+      this.finish(this.defect)
+    }
   }
 
   /** What to do when the runtime itself fails. */
@@ -203,7 +210,7 @@ export class Runtime {
 
   finish(exit: Exit.Exit<void, GaveUp>): void {
     for (const f of this.endings.splice(0)) f()
-    Deferred.doneUnsafe(this.ended, exit)
+    Deferred.doneUnsafe(this.ended, this.defect ?? exit)
   }
 }
 

@@ -215,7 +215,9 @@ export class SupervisorMount extends Mount implements Parent {
     this.revoke()
     if (reason._tag === "GaveUp") this.runtime.finish(Exit.fail(new GaveUp({ path: reason.path, cause: reason.cause })))
     else this.runtime.finish(Exit.void)
-    this.rootAnswer?.((life as Life).trouble ?? { path: this.path, cause: Cause.interrupt() })
+    const { defect } = this.runtime
+    const unknown = defect !== undefined && Exit.isFailure(defect) ? defect.cause : Cause.interrupt()
+    this.rootAnswer?.((life as Life).trouble ?? { path: this.path, cause: unknown })
     this.rootAnswer = undefined
   }
 
