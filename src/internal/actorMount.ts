@@ -51,6 +51,12 @@ interface Life extends Incarnation {
   /** the init's fiber, then that of a burst whose handler is suspended, then that of the finalizers */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   closing: boolean
+  /** the message in progress */
+  handling: Envelope | undefined
+  /** the effect of the message in progress, while a burst is about to run it */
+  effect: Effect.Effect<unknown, unknown> | undefined
+  /** messages that this turn may still begin */
+  turn: number
 }
 
 const deadlinesOf = new WeakMap<Runtime, Deadlines>()
@@ -78,9 +84,6 @@ export class ActorMount extends Mount implements Addressee {
   /** senders that wait for room; each is a suspended fiber, so their number is bounded by them */
   private waiting: Array<{ readonly envelope: Envelope; readonly taken: () => void }> = []
   private awake = false
-  private handling: Envelope | undefined
-  private effect: Effect.Effect<unknown, unknown> | undefined
-  private turn = 0
   /** nobody will handle mail, unless the actor is started again */
   private settled = false
   private revoked = false
@@ -277,21 +280,21 @@ export class ActorMount extends Mount implements Addressee {
       return
     }
     // A wake-up of an earlier incarnation can come late: what is under way goes on by itself. (A1)
-    if (this.handling !== undefined || life.fiber !== undefined) return
+    if (life.handling !== undefined || life.fiber !== undefined) return
     this.awake = true
-    this.turn = this.depth // A5
+    life.turn = this.depth // A5
     this.proceed(life)
     this.burst(life)
   }
 
   /** Runs plain handlers until one returns an Effect, the turn is over, or the mailbox is empty. */
   private proceed(life: Life): void {
-    this.effect = undefined
-    while (this.turn > 0) {
+    life.effect = undefined
+    while (life.turn > 0) {
       const envelope = this.take()
       if (envelope === undefined) return
-      this.turn -= 1
-      this.handling = envelope
+      life.turn -= 1
+      life.handling = envelope
       let result: unknown
       try {
         result = life.handlers![envelope.rpc]!(envelope.payload as never)
@@ -300,11 +303,11 @@ export class ActorMount extends Mount implements Addressee {
       }
       if (Effect.isEffect(result)) {
         const effect = result as Effect.Effect<unknown, unknown>
-        this.effect =
+        life.effect =
           envelope.span === undefined ? effect : Effect.provideService(effect, Tracer.ParentSpan, envelope.span)
         return
       }
-      this.handling = undefined
+      life.handling = undefined
       envelope.answer(Effect.succeed(result))
       if (life.closing || life.over) return
     }
@@ -312,17 +315,16 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Runs the effect at hand, and those of the messages after it, in one fiber. */
   private burst(life: Life): void {
-    while (this.effect !== undefined) {
+    while (life.effect !== undefined) {
       const fiber = Effect.runForkWith(this.context)(
         Effect.whileLoop({
-          while: () => this.effect !== undefined,
-          body: () => this.effect!,
+          while: () => life.effect !== undefined,
+          body: () => life.effect!,
           step: (value) => {
-            if (life.over) return
-            const envelope = this.handling
-            this.handling = undefined
+            const envelope = life.handling
+            life.handling = undefined
             envelope?.answer(Effect.succeed(value))
-            if (life.closing) this.effect = undefined
+            if (life.closing || life.ordered || life.over) life.effect = undefined
             else this.proceed(life)
           }
         })
@@ -343,9 +345,9 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Reads how a burst ended; tells whether the actor goes on. */
   private settleBurst(life: Life, exit: Exit.Exit<unknown, unknown>): boolean {
-    this.effect = undefined
+    life.effect = undefined
     if (life.over) {
-      this.leakEnded(life)
+      this.lateEnd(life, exit)
       return false
     }
     if (Exit.isSuccess(exit)) {
@@ -353,21 +355,29 @@ export class ActorMount extends Mount implements Addressee {
       return true
     }
     const { cause } = exit
-    const envelope = this.handling
-    if (life.ordered) {
-      this.handling = undefined
-      if (envelope !== undefined) this.interrupted(envelope)
-      return this.closeOnce(life, Cause.hasInterruptsOnly(cause) ? Exit.void : exit)
-    }
+    const envelope = life.handling
     if (cause.reasons.every(Cause.isFailReason)) {
       // The protocol's own error: it answers the caller, the actor lives on.
-      this.handling = undefined
+      life.handling = undefined
       envelope?.answer(exit)
+      if (life.ordered) return this.closeOnce(life, Exit.void)
       this.proceed(life)
       return !life.closing
     }
+    if (life.ordered && Cause.hasInterruptsOnly(cause)) {
+      life.handling = undefined
+      if (envelope !== undefined) this.interrupted(envelope)
+      return this.closeOnce(life, Exit.void)
+    }
     this.crash(life, cause)
     return false
+  }
+
+  /** A fenced incarnation's handler has ended after all: what its init acquired is released, and nobody waits for it. */
+  private lateEnd(life: Life, exit: Exit.Exit<unknown, unknown>): void {
+    if (life.closing) return this.leakEnded(life)
+    life.closing = true
+    this.runtime.fork(Scope.close(life.scope, exit)).addObserver(() => this.leakEnded(life))
   }
 
   private closeOnce(life: Life, exit: Exit.Exit<unknown, unknown>): false {
@@ -389,9 +399,9 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   private crash(life: Life, cause: Cause.Cause<unknown>): void {
-    const envelope = this.handling
-    this.handling = undefined
-    this.effect = undefined
+    const envelope = life.handling
+    life.handling = undefined
+    life.effect = undefined
     this.awake = false
     this.close(life, Exit.failCause(cause))
     if (envelope === undefined) return
@@ -404,9 +414,16 @@ export class ActorMount extends Mount implements Addressee {
   protected override live(): Life {
     this.settled = this.revoked
     this.awake = false
-    this.handling = undefined
-    this.effect = undefined
-    return { ...super.live(), scope: Scope.makeUnsafe(), handlers: undefined, fiber: undefined, closing: false }
+    return {
+      ...super.live(),
+      scope: Scope.makeUnsafe(),
+      handlers: undefined,
+      fiber: undefined,
+      closing: false,
+      handling: undefined,
+      effect: undefined,
+      turn: 0
+    }
   }
 
   protected launch(life: Life): void {
@@ -415,9 +432,8 @@ export class ActorMount extends Mount implements Addressee {
     life.fiber = fiber
     fiber.addObserver((exit) => {
       life.fiber = undefined
-      if (life.over) {
-        this.runtime.fork(Scope.close(life.scope, exit)).addObserver(() => this.leakEnded(life))
-      } else if (Exit.isFailure(exit) || life.ordered || life.timedOut) this.close(life, exit)
+      if (life.over) this.lateEnd(life, exit)
+      else if (Exit.isFailure(exit) || life.ordered || life.timedOut) this.close(life, exit)
       else {
         life.handlers = exit.value
         this.started(life)
@@ -449,7 +465,7 @@ export class ActorMount extends Mount implements Addressee {
     const { fiber } = life
     if (fiber !== undefined) {
       if (!this.spec.finish || !life.ready) fiber.interruptUnsafe()
-    } else if (!this.awake || this.handling === undefined) this.close(life, Exit.void)
+    } else if (!this.awake || life.handling === undefined) this.close(life, Exit.void)
   }
 
   protected fence(life: Life): boolean {
@@ -458,9 +474,9 @@ export class ActorMount extends Mount implements Addressee {
       life.fiber?.interruptUnsafe()
       if (life.fiber === undefined && !life.over) this.close(life, Exit.void)
     }
-    const envelope = this.handling
-    this.handling = undefined
-    this.effect = undefined
+    const envelope = life.handling
+    life.handling = undefined
+    life.effect = undefined
     this.awake = false
     if (envelope !== undefined) this.interrupted(envelope)
     return life.fiber !== undefined
