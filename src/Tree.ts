@@ -30,7 +30,6 @@ import type * as Child from "./Child.ts"
 import { check as checkSpec } from "./internal/check.ts"
 import type { ChildRefused, GaveUp, StartFailure } from "./internal/errors.ts"
 import type * as model from "./internal/model.ts"
-import type { Supervisor } from "./Supervisor.ts"
 
 export { ChildRefused } from "./internal/errors.ts"
 
@@ -211,4 +210,4 @@ export const find = (path: ReadonlyArray<string>): Effect.Effect<Handle, ChildRe
  * @category checks
  * @since 0.1.0
  */
-export const check: (root: Supervisor<unknown, unknown, unknown>) => ReadonlyArray<string> = checkSpec
+export const check: (root: Child.Any) => ReadonlyArray<string> = checkSpec

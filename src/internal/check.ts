@@ -5,14 +5,20 @@ import * as Duration from "effect/Duration"
 
 import type * as Child from "../Child.ts"
 import * as RestartIntensity from "../RestartIntensity.ts"
-import type { Supervisor } from "../Supervisor.ts"
+import type { SupervisorPolicy } from "./supervisorMount.ts"
 
-const isSupervisor = (child: Child.Any): child is Supervisor<unknown, unknown, unknown> => "children" in child
+/** A supervisor's spec, as far as it is read here. */
+interface Spec {
+  readonly policy: SupervisorPolicy
+  readonly children: ReadonlyArray<Child.Any>
+}
+
+const isSupervisor = (child: Child.Any): child is Child.Any & Spec => "children" in child
 
 /** One sentence per finding, with the path. */
-export const check = (root: Supervisor<unknown, unknown, unknown>): ReadonlyArray<string> => {
+export const check = (root: Child.Any): ReadonlyArray<string> => {
   const warnings: Array<string> = []
-  const waiting: Array<readonly [spec: Supervisor<unknown, unknown, unknown>, path: string]> = [[root, root.id]]
+  const waiting: Array<readonly [spec: Spec, path: string]> = isSupervisor(root) ? [[root, root.id]] : []
   for (const [spec, path] of waiting) {
     const { strategy, intensity } = spec.policy
     const budget = RestartIntensity.make(intensity)
