@@ -149,6 +149,8 @@ export interface State<C extends Child, F> {
   postponed: Array<Message<C, F>>
   /** the exits in `postponed`, by child: such a child is down, whatever its state still says */
   readonly exits: Map<C, Ended<C, F>>
+  /** why those children failed that wait for their retry */
+  readonly causes: Map<C, F>
   ending: Ending<C, F>
   /** the parent stops it only to start it again */
   returns: boolean
@@ -171,6 +173,7 @@ export const make = <C extends Child, F>(
     job: undefined,
     postponed: [],
     exits: new Map(),
+    causes: new Map(),
     ending: { _tag: "Stopped" },
     returns: false,
     interrupted: undefined
@@ -220,7 +223,7 @@ const handle = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, 
       const { child } = message
       if (child.state !== "backing-off" || child.incarnation !== message.incarnation) return // T3
       if (state.job !== undefined) state.postponed.push(message)
-      else restart(state, child, message.now, undefined, emit)
+      else restart(state, child, message.now, causeOf(state, child), emit)
       return
     }
     case "StartChild":
@@ -275,13 +278,13 @@ const advance = <C extends Child, F>(state: State<C, F>, emit: Emit<C, F>): void
         emit.stop(child, job.kind === "stop" ? state.returns : job.kind === "restart" && child.restart !== "never")
       } else if (child.state === "backing-off") {
         child.state = "stopped"
-        emit.cancelRetry(child)
+        waitNoMore(state, child, emit)
       }
     } else if (job.startAt <= job.startTo) {
       const child = state.order[job.startAt++]
       if (child === undefined || child === job.except || isUp(child)) continue
       if (job.kind === "restart" && child.restart === "never") continue
-      if (child.state === "backing-off") emit.cancelRetry(child)
+      if (child.state === "backing-off") waitNoMore(state, child, emit)
       job.current = child
       child.incarnation += 1
       child.state = "starting"
@@ -400,8 +403,7 @@ const ended = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emi
   switch (message.verdict) {
     case "restart": {
       if (message.delayMillis > 0) {
-        child.state = "backing-off"
-        emit.retryLater(child, message.delayMillis)
+        wait(state, child, message, emit)
       } else restart(state, child, message.now, message.failure, emit)
       return
     }
@@ -446,8 +448,7 @@ const startFailed = <C extends Child, F>(state: State<C, F>, message: Ended<C, F
   }
   switch (message.verdict) {
     case "restart": {
-      child.state = "backing-off"
-      emit.retryLater(child, message.delayMillis)
+      wait(state, child, message, emit)
       if (state.strategy === "one-for-one") return advance(state, emit)
       const low = state.strategy === "one-for-all" ? 0 : child.index
       state.interrupted = { child, low, high: job.startTo }
@@ -471,6 +472,25 @@ const startFailed = <C extends Child, F>(state: State<C, F>, message: Ended<C, F
 }
 
 // ------------------------------------------------------------------------------------------------------ the decisions
+
+/** The child waits for its retry. */
+const wait = <C extends Child, F>(state: State<C, F>, child: C, message: Ended<C, F>, emit: Emit<C, F>): void => {
+  child.state = "backing-off"
+  state.causes.set(child, message.failure)
+  emit.retryLater(child, message.delayMillis)
+}
+
+const waitNoMore = <C extends Child, F>(state: State<C, F>, child: C, emit: Emit<C, F>): void => {
+  state.causes.delete(child)
+  emit.cancelRetry(child)
+}
+
+/** What the child that waited had failed with. */
+const causeOf = <C extends Child, F>(state: State<C, F>, child: C): F | undefined => {
+  const cause = state.causes.get(child)
+  state.causes.delete(child)
+  return cause
+}
 
 const restart = <C extends Child, F>(
   state: State<C, F>,
@@ -577,7 +597,7 @@ const request = <C extends Child, F>(
 
 /** Stops a child that waits for its retry. A group that waited with it starts without it. */
 const cancelRetry = <C extends Child, F>(state: State<C, F>, child: C, reply: Reply<F>, emit: Emit<C, F>): void => {
-  emit.cancelRetry(child)
+  waitNoMore(state, child, emit)
   child.state = "stopped"
   emit.settled(child)
   const group = state.interrupted
