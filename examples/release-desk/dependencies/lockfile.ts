@@ -74,7 +74,7 @@ export const audit = Effect.fnUntraced(function* (
     facts: {
       manifests: manifests.length,
       lockfiles: locks.length + unread.length,
-      ecosystems: [...new Set(manifests.map(({ ecosystem }) => ecosystem))].sort(),
+      ecosystems: [...new Set(manifests.map(({ ecosystem }) => ecosystem))].toSorted(),
       directDependencies: manifests.reduce((sum, { dependencies }) => sum + dependencies.length, 0),
       lockedPackages: locks.reduce((sum, { packages }) => sum + packages.length, 0),
       duplicatedPackages: duplicates.length,
@@ -256,7 +256,7 @@ export const duplicated = (lock: Lock): ReadonlyArray<Finding> => {
   }
   const found = [...versions]
     .filter(([, of]) => of.size > 1)
-    .map(([name, of]) => ({ name, line: [...of.values()][1] ?? 0, versions: [...of.keys()].sort(byVersion) }))
+    .map(([name, of]) => ({ name, line: [...of.values()][1] ?? 0, versions: [...of.keys()].toSorted(byVersion) }))
   // The builds of one native package for many platforms are one matter, not twenty.
   const families = Map.groupBy(found, ({ name, versions }) =>
     name.startsWith("@") ? `${folderOf(name)} ${versions.join(" ")}` : name
@@ -268,7 +268,7 @@ export const duplicated = (lock: Lock): ReadonlyArray<Finding> => {
       if (family.length < 3) return family
       return [{ ...first, name: `${first.name} and ${family.length - 1} more of ${folderOf(first.name)}` }]
     })
-    .sort((a, b) => b.versions.length - a.versions.length || (a.name < b.name ? -1 : 1))
+    .toSorted((a, b) => b.versions.length - a.versions.length || (a.name < b.name ? -1 : 1))
     .map(({ line, name, versions: all }) => {
       const shown = all.length > 8 ? `${all.slice(0, 8).join(", ")} and ${all.length - 8} more` : all.join(", ")
       const message = `${name} is locked at ${all.length} versions: ${shown}`

@@ -130,7 +130,7 @@ export const load = Effect.fnUntraced(function* (
     manifests,
     folders,
     workspaces,
-    fixtures: fixtures.sort(),
+    fixtures: fixtures.toSorted(),
     problems: broken.filter(([path]) => !isData(path)).map(([, problem]) => problem)
   }
 })
