@@ -76,7 +76,7 @@ export { ActorCrashed, ActorNotStarted, ActorStopped, AskTimeout, MailboxFull } 
 export type ActorFailure = ActorFailure_
 
 /**
- * How long an ask waits for its answer: > 0, `"Infinity"` allowed. Default 5 seconds (OTP's `gen_server:call`).
+ * How long an ask waits for its answer: >= 0, `"Infinity"` allowed. Default 5 seconds (OTP's `gen_server:call`).
  *
  * **Details**
  *
@@ -206,8 +206,9 @@ const defaultTimeout = 5_000
 
 const millisOf = (timeout: Duration.Input): number => {
   const duration = Duration.fromInput(timeout)
-  const millis = duration._tag === "Some" ? Duration.toMillis(duration.value) : Number.NaN
-  if (!(millis > 0)) throw new RangeError(`Actor.Timeout: must be a duration > 0, got ${String(timeout)}`)
+  // A Duration made of NaN is zero: that would be a time-out nobody asked for.
+  const millis = duration._tag === "Some" && !Number.isNaN(timeout) ? Duration.toMillis(duration.value) : Number.NaN
+  if (!(millis >= 0)) throw new RangeError(`Actor.Timeout: must be a duration >= 0, got ${String(timeout)}`)
   return millis
 }
 
@@ -235,7 +236,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
         const fiber = Fiber.getCurrent()!
         const asked = Context.getOrUndefined(fiber.context as Context.Context<Timeout>, Timeout)
         const millis = asked === undefined ? ownMillis : millisOf(asked)
-        if (mount.state !== "running" && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
+        if (!mount.serving && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
           return resume(Effect.fail(cheaply(() => new ActorNotStarted({ actor: mount.path, rpc: tag }))))
         }
         const envelope = new Ask(mount, tag, make(payload), fiber.cache.span, resume)

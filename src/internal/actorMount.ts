@@ -25,6 +25,7 @@ import type { Mailbox } from "../Mailbox.ts"
 import { ActorCrashed, ActorStopped, AskTimeout, cheaply, MailboxFull } from "./actorErrors.ts"
 import type { Addressee } from "./envelope.ts"
 import { Ask, Deadlines, type Envelope } from "./envelope.ts"
+import { showPath } from "./errors.ts"
 import * as exits from "./exit.ts"
 import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Incarnation, Parent, Policy } from "./mount.ts"
@@ -114,15 +115,26 @@ export class ActorMount extends Mount implements Addressee {
 
   // ---------------------------------------------------------------------------------------------------------- senders
 
+  override get serving(): boolean {
+    return this.current?.handlers !== undefined
+  }
+
   /** Whether an ask from `caller` can only be answered once the caller's own init is finished. */
   waitsFor(caller: Mount | undefined): boolean {
-    if (caller === undefined || this.state === "running" || this.parent === undefined) return false
-    let inInit = false
+    if (this.settled) return false
     for (let node: Mount | undefined = caller; node !== undefined; node = node.parent as Mount | undefined) {
-      inInit ||= node.state === "starting"
-      if (node.parent === this.parent) return inInit && node !== (this as Mount)
+      // Below their nearest common supervisor, one branch starts, and the other is down until that is done.
+      const branch = this.branchOf(node.parent)
+      if (branch !== undefined) return branch !== node && node.state === "starting" && !branch.serving
     }
     return false
+  }
+
+  private branchOf(supervisor: Parent | undefined): Mount | undefined {
+    if (this.parent === supervisor) return this
+    let node = this.parent as Mount | undefined
+    while (node !== undefined && node.parent !== supervisor) node = node.parent as Mount | undefined
+    return node
   }
 
   ask(envelope: Ask, millis: number): void {
@@ -134,8 +146,7 @@ export class ActorMount extends Mount implements Addressee {
           break
         }
         case "drop-old": {
-          this.dropOldest()
-          this.push(envelope)
+          this.pushOut(envelope)
           break
         }
         case "drop-new":
@@ -164,8 +175,7 @@ export class ActorMount extends Mount implements Addressee {
           return
         }
         case "drop-old": {
-          this.dropOldest()
-          this.push(envelope)
+          this.pushOut(envelope)
           break
         }
         case "drop-new": {
@@ -208,8 +218,11 @@ export class ActorMount extends Mount implements Addressee {
     envelope.answer(Effect.fail(cheaply(() => new ActorCrashed({ actor: this.path, rpc: envelope.rpc }))))
   }
 
-  private dropOldest(): void {
+  /** Takes a message in and the oldest one out. */
+  private pushOut(envelope: Envelope): void {
     const oldest = this.take()
+    this.push(envelope)
+    // Whoever waits for it goes on at once, and may send again: by now the mailbox is as it will be.
     if (oldest === undefined) return
     if (oldest instanceof Ask) this.full(oldest)
     this.deadLetter(oldest, "dropped-old")
@@ -240,11 +253,13 @@ export class ActorMount extends Mount implements Addressee {
     return undefined
   }
 
-  /** Lets the first sender in that waits for room. */
+  /** Lets the first sender in that still waits for room. */
   private admit(): void {
-    const { envelope, taken } = this.waiting.shift()!
-    if (!envelope.cancelled) this.queue.push(envelope)
-    taken()
+    for (let first = this.waiting.shift(); first !== undefined; first = this.waiting.shift()) {
+      if (first.envelope.cancelled) continue
+      this.queue.push(first.envelope)
+      return first.taken()
+    }
   }
 
   /** Empties the mailbox: asks get `answer`, tells become dead letters. */
@@ -297,7 +312,15 @@ export class ActorMount extends Mount implements Addressee {
       life.handling = envelope
       let result: unknown
       try {
-        result = life.handlers![envelope.rpc]!(envelope.payload as never)
+        const handler = life.handlers![envelope.rpc]
+        if (typeof handler !== "function") throw new TypeError(`${showPath(this.path)} has no handler ${envelope.rpc}`)
+        result = handler(envelope.payload as never)
+        if (isThenable(result)) {
+          result.then(noop, noop)
+          throw new TypeError(
+            `the handler ${envelope.rpc} of ${showPath(this.path)} returned a promise: wrap it in Effect.promise`
+          )
+        }
       } catch (defect) {
         return this.crash(life, Cause.die(defect))
       }
@@ -488,6 +511,11 @@ export class ActorMount extends Mount implements Addressee {
     }
   }
 
+  override renew(): void {
+    super.renew()
+    this.settled = this.revoked
+  }
+
   override settle(): void {
     if (this.settled) return
     this.settled = true
@@ -505,3 +533,6 @@ export class ActorMount extends Mount implements Addressee {
 }
 
 const noop = (): void => {}
+
+const isThenable = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === "object" && value !== null && typeof (value as { readonly then?: unknown }).then === "function"

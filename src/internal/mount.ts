@@ -57,6 +57,8 @@ export interface Incarnation {
   ready: boolean
   /** it was asked to stop (M2) */
   ordered: boolean
+  /** it was asked to stop only to be started again */
+  returns: boolean
   /** its end was reported (M1) */
   over: boolean
   timedOut: boolean
@@ -128,6 +130,11 @@ export abstract class Mount implements core.Child, Node {
     return (this.paths = path.toReversed())
   }
 
+  /** whether an incarnation is up and does what it is there for */
+  get serving(): boolean {
+    return this.state === "running" && this.current !== undefined && !this.current.over
+  }
+
   /** Begins the incarnation `this.incarnation`. */
   begin(): void {
     this.runtime.emit(this, { _tag: "Starting", incarnation: this.incarnation })
@@ -145,6 +152,7 @@ export abstract class Mount implements core.Child, Node {
     if (life === undefined || life.over || life.ordered) return
     this.runtime.emit(this, { _tag: "Stopping" })
     life.ordered = true // M2
+    life.returns = returns
     if (this.policy.shutdown === "abandon") return this.abandon(life)
     life.cancelTimer?.()
     life.cancelTimer = undefined
@@ -284,7 +292,12 @@ export abstract class Mount implements core.Child, Node {
         leaked,
         failure: trouble
       })
-    if (life.ordered) return post("stop", 0)
+    if (life.ordered) {
+      post("stop", 0)
+      // Those who wait for it need not wait for its siblings too.
+      if (!life.returns) runtime.post(() => this.settleIdle())
+      return
+    }
     const classified = Failure.classify(trouble.cause, runtime.classifier)
     const verdict = exits.verdictOf(
       failedStart && reason._tag !== "GaveUp" ? "Error" : reason._tag,
@@ -388,6 +401,7 @@ export abstract class Mount implements core.Child, Node {
       number: this.incarnation,
       ready: false,
       ordered: false,
+      returns: false,
       over: false,
       timedOut: false,
       readyAt: 0,
@@ -411,6 +425,11 @@ export abstract class Mount implements core.Child, Node {
 
   /** Nothing will start it again, unless somebody asks: those who wait for it are told. */
   settle(): void {}
+
+  /** Does so, unless an incarnation is under way. */
+  settleIdle(): void {
+    if (this.current === undefined) this.settle()
+  }
 
   /** The place itself is given up: the child was removed, or the tree is over. */
   revoke(): void {}

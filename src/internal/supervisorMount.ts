@@ -119,12 +119,20 @@ export class SupervisorMount extends Mount implements Parent {
     this.post({ _tag: "Boot" })
   }
 
-  protected quit(_life: Life, returns: boolean): void {
+  protected quit(life: Life, returns: boolean): void {
+    if (this.parent === undefined) this.state = "stopping"
+    if (!returns) this.settleThoseDown(life)
     this.post({ _tag: "Stop", returns })
+  }
+
+  /** Nothing will start the children that are down: those who wait for them need not wait for the others to stop. */
+  private settleThoseDown(life: Life): void {
+    for (const child of life.state.order) child?.settleIdle()
   }
 
   protected fence(life: Life): boolean {
     const { state } = life
+    const declared = new Set(this.declared)
     state.phase = "ended"
     state.job = undefined
     state.postponed = []
@@ -134,7 +142,9 @@ export class SupervisorMount extends Mount implements Parent {
       if (child.state === "backing-off") child.cancelRetry()
       child.abandon()
       child.state = child.leaked > 0 ? "leaked" : "stopped"
-      child.revoke()
+      // The places of declared children are there for the next incarnation; the others end with this one.
+      if (declared.has(child)) child.settle()
+      else child.revoke()
     }
     return false
   }
@@ -169,6 +179,7 @@ export class SupervisorMount extends Mount implements Parent {
           intensity: { restarts: life.intensity.restarts, within: life.intensity.within },
           restarts: RestartIntensity.times(life.intensity).map((nanos) => Math.round(nanos / 1e6 + wallOffset))
         })
+        this.settleThoseDown(life)
       },
       ready: () => {
         this.started(life)
@@ -219,6 +230,11 @@ export class SupervisorMount extends Mount implements Parent {
     const unknown = defect !== undefined && Exit.isFailure(defect) ? defect.cause : Cause.interrupt()
     this.rootAnswer?.((life as Life).trouble ?? { path: this.path, cause: unknown })
     this.rootAnswer = undefined
+  }
+
+  override renew(): void {
+    super.renew()
+    for (const child of this.declared) child.renew()
   }
 
   override settle(): void {
