@@ -24,7 +24,7 @@ import type * as core from "./transition.ts"
 /** Events that one subscriber may be behind. */
 export const EventBuffer = 4096
 
-export const events = (runtime: Runtime): Stream.Stream<Event> =>
+export const events = (runtime: Runtime, root: () => Mount): Stream.Stream<Event> =>
   Stream.unwrap(
     Effect.gen(function* () {
       // Unbounded in type, bounded by the check below: a slow reader must hear how much it missed.
@@ -36,13 +36,20 @@ export const events = (runtime: Runtime): Stream.Stream<Event> =>
           return
         }
         if (missed > 0) {
-          Queue.offerUnsafe(queue, { _tag: "Missed", path: event.path.slice(0, 1), at: event.at, count: missed })
+          Queue.offerUnsafe(queue, { _tag: "Missed", path: root().path, at: event.at, count: missed })
           missed = 0
         }
         Queue.offerUnsafe(queue, event)
       })
       yield* Effect.addFinalizer(() => Effect.sync(unsubscribe))
-      yield* Effect.forkScoped(Effect.andThen(Effect.exit(Deferred.await(runtime.ended)), Queue.end(queue)))
+      const end = Effect.suspend(() => {
+        if (missed > 0) {
+          const at = runtime.clock.currentTimeMillisUnsafe()
+          Queue.offerUnsafe(queue, { _tag: "Missed", path: root().path, at, count: missed })
+        }
+        return Queue.end(queue)
+      })
+      yield* Effect.forkScoped(Effect.andThen(Effect.exit(Deferred.await(runtime.ended)), end))
       return Stream.fromQueue(queue)
     })
   )
@@ -157,7 +164,7 @@ const lookUp = (root: SupervisorMount, path: ReadonlyArray<string>): Effect.Effe
 }
 
 export const service = (runtime: Runtime, root: () => SupervisorMount): Tree.Tree["Service"] => ({
-  events: events(runtime),
+  events: events(runtime, root),
   snapshot: Effect.sync(() => root().snapshot()),
   find: (path) =>
     Effect.map(
