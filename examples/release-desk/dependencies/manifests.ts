@@ -9,7 +9,8 @@
  *
  * @since 0.1.0
  */
-import { Effect, FileSystem, Glob, Path, Result } from "effect"
+import { Effect, FileSystem, Glob, Result } from "effect"
+import type { Path } from "effect"
 import { Failure } from "espalier"
 
 import { finding } from "../Finding.ts"
@@ -48,11 +49,14 @@ export interface Manifests {
   readonly problems: ReadonlyArray<Finding>
 }
 
-const fixtureSegments = new Set([
-  ...["test", "tests", "__tests__", "spec", "specs", "fixture", "fixtures", "__fixtures__", "testdata", "test-data"],
-  ...["test_data", "test-fixtures", "__mocks__", "mocks", "snapshots", "__snapshots__", "e2e"],
-  ...["template", "templates", "boilerplate", "vendor", "third_party", "third-party"]
-])
+const fixtureSegments = new Set(
+  [
+    "test tests __tests__ spec specs fixture fixtures __fixtures__ testdata test-data test_data test-fixtures",
+    "__mocks__ mocks snapshots __snapshots__ e2e template templates boilerplate vendor third_party third-party"
+  ]
+    .join(" ")
+    .split(" ")
+)
 
 /**
  * Whether a path lies where tests keep their data.
@@ -63,7 +67,7 @@ const fixtureSegments = new Set([
 export const isFixture = (path: string): boolean =>
   folderOf(path)
     .split("/")
-    .some((segment) => fixtureSegments.has(segment) || /^template-/.test(segment))
+    .some((segment) => fixtureSegments.has(segment) || segment.startsWith("template-"))
 
 const ecosystemOf = (path: string): Ecosystem | undefined => {
   const name = baseOf(path)

@@ -67,7 +67,8 @@ export const familyOf = (expression: string): Family => {
       while (operators.length > 0 && operators.at(-1) !== "(") reduce()
       operators.pop()
     } else if (upper === "AND" || upper === "OR") {
-      while (operators.at(-1) === "AND" || (operators.at(-1) === "OR" && upper === "OR")) reduce()
+      const binds = upper === "OR" ? ["AND", "OR"] : ["AND"]
+      while (binds.includes(operators.at(-1) ?? "")) reduce()
       operators.push(upper)
     } else if (upper === "WITH") {
       const base = values.pop()
