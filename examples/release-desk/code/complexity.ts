@@ -1,0 +1,134 @@
+/**
+ * Functions that are too long or written twice, and how the project checks itself.
+ *
+ * Nothing of the repository is run unless `runChecks` says so.
+ *
+ * @since 0.1.0
+ */
+import { Effect, Hash, Result, type Schema } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+
+import type { Audit, Finding } from "../Finding.ts"
+import { atMost, finding } from "../Finding.ts"
+import type { Repository } from "../Repository.ts"
+import { text } from "../Repository.ts"
+import type { Check } from "./checks.ts"
+import { checkFiles, checksOf } from "./checks.ts"
+import type { Function } from "./functions.ts"
+import { functionsOf } from "./functions.ts"
+import { isGenerated, isTest, languageOf } from "./languages.ts"
+
+const longLines = 120
+const veryLongLines = 300
+const twinLines = 10
+
+const heuristic = "; found by a scan, not a parser"
+
+const longFunction = (file: string, { line, name, own }: Function, exact: boolean): Finding | undefined =>
+  own <= longLines
+    ? undefined
+    : finding(
+        "long-function",
+        own > veryLongLines ? "medium" : "low",
+        { file, line },
+        `${name} has ${own} lines of its own${exact ? "" : heuristic}`
+      )
+
+/** Runs one of the project's own commands; its output is not kept. */
+const run = Effect.fnUntraced(function* (root: string, { command: [program, ...args], from, kind }: Check) {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const words = [program, ...args].join(" ")
+  const ended = yield* spawner
+    .exitCode(ChildProcess.make(program, args, { cwd: root, stdin: "ignore", stdout: "ignore", stderr: "ignore" }))
+    .pipe(Effect.timeout("5 minutes"), Effect.result)
+  const exitStatus = Result.isSuccess(ended) ? Number(ended.success) : undefined
+  const fact = { kind, command: words, from, ran: true, exitStatus: exitStatus ?? "did not end by itself" }
+  if (exitStatus === 0) return { fact, findings: [] }
+  const why = exitStatus === undefined ? "could not be run to its end" : `ended with status ${exitStatus}`
+  return { fact, findings: [finding("check-failed", "high", { file: from }, `${words} ${why}`)] }
+})
+
+/**
+ * Reads the functions of every source file.
+ *
+ * **Details**
+ *
+ * - `runChecks`: whether to run the project's own commands, each for at most 5 minutes. Default `false`.
+ *
+ * @category audits
+ * @since 0.1.0
+ */
+export const audit = Effect.fnUntraced(function* (
+  repository: Repository,
+  options?: { readonly runChecks?: boolean | undefined } | undefined
+) {
+  const findings: Array<Finding> = []
+  const seen = new Map<string, { readonly file: string; readonly line: number; readonly name: string }>()
+  let functions = 0
+  yield* Effect.forEach(
+    repository.files,
+    ({ path }) => {
+      const language = languageOf(path)
+      if (language?.kind !== "source" || isGenerated(path)) return Effect.void
+      return Effect.map(text(repository, path), (content) => {
+        if (content === undefined) return
+        const found = functionsOf(path, content, language)
+        functions += found.functions.length
+        if (found.problem !== undefined) {
+          const place = { file: path, line: found.problem.line }
+          findings.push(finding("unparsed", isTest(path) ? "info" : "low", place, found.problem.reason))
+        }
+        if (isTest(path)) return // tests are long and alike on purpose
+        for (const each of found.functions) {
+          const long = longFunction(path, each, found.exact)
+          if (long !== undefined) findings.push(long)
+          if (each.body.length < twinLines) continue
+          const body = each.body.join("\n")
+          // The text itself would hold the whole repository in memory; three figures tell bodies apart well enough.
+          const key = `${language.name}:${body.length}:${each.body.length}:${Hash.string(body)}:${Hash.string(body.slice(body.length >> 1))}`
+          const twin = seen.get(key)
+          if (twin === undefined) seen.set(key, { file: path, line: each.line, name: each.name })
+          else if (twin.file !== path || twin.line !== each.line) {
+            findings.push(
+              finding(
+                "duplicate-function",
+                "low",
+                { file: path, line: each.line },
+                `${each.name} has the same ${each.body.length} lines as ${twin.name} at ${twin.file}:${twin.line}${
+                  found.exact ? "" : heuristic
+                }`
+              )
+            )
+          }
+        }
+      })
+    },
+    { discard: true }
+  )
+
+  const files = new Set(repository.files.map(({ path }) => path))
+  const texts = new Map<string, string>()
+  for (const file of checkFiles) {
+    if (!files.has(file)) continue
+    const content = yield* text(repository, file)
+    if (content !== undefined) texts.set(file, content)
+  }
+  const checks = checksOf((file) => texts.get(file))
+  const facts: Array<Schema.Json> = []
+  for (const check of checks) {
+    if (options?.runChecks !== true) {
+      facts.push({ kind: check.kind, command: check.command.join(" "), from: check.from, ran: false })
+      continue
+    }
+    const ran = yield* run(repository.root, check)
+    facts.push(ran.fact)
+    findings.push(...ran.findings)
+  }
+  if (!checks.some(({ kind }) => kind === "tests") && functions > 0) {
+    findings.push(
+      finding("no-test-command", "low", { file: "" }, "no file at the root names a command that runs tests")
+    )
+  }
+  const result: Audit = { findings: atMost(findings, 50), facts: { functions, checks: facts } }
+  return result
+})
