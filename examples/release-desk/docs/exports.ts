@@ -1,0 +1,325 @@
+/**
+ * Public exports without documentation.
+ *
+ * For a JavaScript or TypeScript package they are what its entry points export, followed through re-exports. Python, Go
+ * and Rust are read line by line, and the findings say so.
+ *
+ * @since 0.1.0
+ */
+import { Effect, Predicate } from "effect"
+import { parseSync } from "oxc-parser"
+
+import { isGenerated, isTest, languageOf } from "../code/languages.ts"
+import { scan } from "../code/lexer.ts"
+import type { Audit, Finding } from "../Finding.ts"
+import { atMost, finding, oneLine } from "../Finding.ts"
+import type { Repository } from "../Repository.ts"
+import { text } from "../Repository.ts"
+
+const deepest = 200
+
+interface Export {
+  readonly name: string
+  readonly line: number
+  readonly documented: boolean
+}
+
+interface Module {
+  readonly exports: ReadonlyArray<Export>
+  /** what it exports of other modules: all of it, or some names */
+  readonly from: ReadonlyArray<{ readonly target: string; readonly names: ReadonlySet<string> | undefined }>
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const isRecord = (value: unknown): value is Json => Predicate.isObject(value) && !Array.isArray(value)
+
+const stringsIn = (value: unknown): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  const waiting: Array<unknown> = [value]
+  for (let next = waiting.pop(); next !== undefined && found.length < 500; next = waiting.pop()) {
+    if (Predicate.isString(next)) found.push(next)
+    else if (Array.isArray(next)) waiting.push(...next)
+    else if (isRecord(next))
+      waiting.push(...Object.values(next).filter((child) => child !== null && child !== undefined))
+  }
+  return found
+}
+
+const sourceOf = /\.(?:d\.)?[cm]?[jt]sx?$/
+const extensions = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"]
+
+/** The source file behind a name that may be one of a build: `dist/x.js` is looked for as `src/x.ts` too. */
+const sourceFor = (target: string, files: ReadonlySet<string>): string | undefined => {
+  const clean = target.replace(/^\.\//, "")
+  const stem = clean.replace(sourceOf, "")
+  const stems = [
+    stem,
+    stem.replace(/^(?:dist|lib|build|out|es|esm|cjs)\/(?:esm\/|cjs\/|src\/)?/, "src/"),
+    `src/${stem}`
+  ]
+  if (files.has(clean) && !/\.d\.[cm]?ts$/.test(clean)) return clean
+  for (const each of stems) {
+    for (const extension of extensions) {
+      for (const path of [`${each}.${extension}`, `${each}/index.${extension}`]) if (files.has(path)) return path
+    }
+  }
+  return undefined
+}
+
+const entryPoints = (manifest: string | undefined, files: ReadonlySet<string>): ReadonlyArray<string> => {
+  if (manifest === undefined) return []
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(manifest)
+  } catch {
+    return []
+  }
+  if (!isRecord(parsed)) return []
+  const named = [parsed["exports"], parsed["types"], parsed["typings"], parsed["module"], parsed["main"]].flatMap(
+    stringsIn
+  )
+  const entries = new Set<string>()
+  for (const target of named) {
+    if (target.split("*").length === 2) {
+      const [before = "", after = ""] = target.replace(/^\.\//, "").split("*")
+      for (const file of files) {
+        if (file.startsWith(before) && file.endsWith(after) && !file.includes("/internal/")) {
+          const source = sourceFor(file, files)
+          if (source !== undefined && languageOf(source)?.kind === "source") entries.add(source)
+        }
+      }
+      continue
+    }
+    const source = sourceFor(target, files)
+    if (source !== undefined) entries.add(source)
+  }
+  if (entries.size === 0 && named.length === 0) {
+    const index = sourceFor("index.js", files)
+    if (index !== undefined) entries.add(index)
+  }
+  return [...entries]
+}
+
+const nameOf = (node: unknown): string | undefined =>
+  isRecord(node)
+    ? Predicate.isString(node["name"])
+      ? node["name"]
+      : Predicate.isString(node["value"])
+        ? node["value"]
+        : undefined
+    : undefined
+
+/** What a module exports, and whether a doc comment stands right before each. */
+const moduleOf = (file: string, content: string): Module | string => {
+  const language = languageOf(file)!
+  let depth = 0
+  let most = 0
+  for (const { code } of scan(content, language.syntax)) {
+    for (const char of code) {
+      if (char === "(" || char === "[" || char === "{") most = Math.max(most, ++depth)
+      else if (char === ")" || char === "]" || char === "}") depth = Math.max(0, depth - 1)
+    }
+  }
+  if (most > deepest) return `brackets are nested ${most} deep`
+  const parsed = parseSync(file, content)
+  const docs = parsed.comments.filter(({ type, value }) => type === "Block" && value.startsWith("*"))
+  const ends = new Set<number>()
+  for (const { end } of docs) {
+    let at = end
+    while (at < content.length && /\s/.test(content[at]!)) at += 1
+    ends.add(at)
+  }
+  let line = 1
+  let counted = 0
+  const lineOf = (offset: number): number => {
+    for (; counted < offset; counted++) if (content[counted] === "\n") line += 1
+    return line
+  }
+  const local = new Map<string, boolean>()
+  const exports: Array<Export> = []
+  const from: Array<Module["from"][number]> = []
+  const declared = (declaration: Json): ReadonlyArray<string> => {
+    const declarations = declaration["declarations"]
+    if (Array.isArray(declarations)) return declarations.flatMap((each: Json) => nameOf(each["id"]) ?? [])
+    const name = nameOf(declaration["id"])
+    return name === undefined ? [] : [name]
+  }
+  for (const statement of parsed.program.body as unknown as ReadonlyArray<Json>) {
+    const start = Number(statement["start"])
+    const documented = ends.has(start)
+    const source = isRecord(statement["source"]) ? statement["source"]["value"] : undefined
+    switch (statement["type"]) {
+      case "ExportAllDeclaration": {
+        // `export * as X` is documented where it stands, or in the module's own head; its members are followed.
+        if (Predicate.isString(source)) from.push({ target: source, names: undefined })
+        break
+      }
+      case "ExportNamedDeclaration": {
+        const { declaration, specifiers } = statement
+        if (isRecord(declaration)) {
+          for (const name of declared(declaration)) exports.push({ name, line: lineOf(start), documented })
+        } else if (Array.isArray(specifiers)) {
+          const names = new Set(specifiers.flatMap((each: Json) => nameOf(each["local"]) ?? []))
+          if (Predicate.isString(source)) from.push({ target: source, names })
+          else {
+            for (const name of names) {
+              exports.push({ name, line: lineOf(start), documented: documented || (local.get(name) ?? true) })
+            }
+          }
+        }
+        break
+      }
+      case "ExportDefaultDeclaration": {
+        const declaration = statement["declaration"]
+        const name = isRecord(declaration) ? nameOf(declaration["id"]) : undefined
+        const known = isRecord(declaration) ? local.get(nameOf(declaration) ?? "") : undefined
+        exports.push({ name: name ?? "default", line: lineOf(start), documented: documented || (known ?? false) })
+        break
+      }
+      default:
+        for (const name of declared(statement)) local.set(name, documented)
+    }
+  }
+  return { exports: mergeOverloads(exports), from }
+}
+
+/** An overload is documented by any of its declarations, and so is a type that shares its value's name. */
+const mergeOverloads = (exports: ReadonlyArray<Export>): ReadonlyArray<Export> => {
+  const byName = new Map<string, Export>()
+  for (const each of exports) {
+    const known = byName.get(each.name)
+    byName.set(each.name, known === undefined ? each : { ...known, documented: known.documented || each.documented })
+  }
+  return [...byName.values()]
+}
+
+const join = (from: string, target: string): string => {
+  const parts = from.split("/").slice(0, -1)
+  for (const part of target.split("/")) {
+    if (part === "..") parts.pop()
+    else if (part !== "." && part !== "") parts.push(part)
+  }
+  return parts.join("/")
+}
+
+const lineRules: Readonly<
+  Record<string, (lines: ReadonlyArray<string>, at: number) => Omit<Export, "line"> | undefined>
+> = {
+  Python: (lines, at) => {
+    const found = /^(?:async\s+)?(?:def|class)\s+([A-Za-z]\w{0,100})/.exec(lines[at]!)
+    if (found === null) return undefined
+    let next = at
+    while (next < Math.min(at + 30, lines.length) && !/:\s*(#.*)?$/.test(lines[next]!)) next += 1
+    next += 1
+    while (next < lines.length && lines[next]!.trim() === "") next += 1
+    return { name: found[1]!, documented: /^\s*[rRuUbB]?("""|''')/.test(lines[next] ?? "") }
+  },
+  Go: (lines, at) => {
+    const found = /^(?:func\s+(?:\([^)]{0,200}\)\s*)?|type\s+|var\s+|const\s+)([A-Z]\w{0,100})/.exec(lines[at]!)
+    if (found === null) return undefined
+    return { name: found[1]!, documented: /^\/\/|\*\/\s*$/.test(lines[at - 1] ?? "") }
+  },
+  Rust: (lines, at) => {
+    const found =
+      /^pub\s+(?:async\s+|unsafe\s+|const\s+)*(?:fn|struct|enum|trait|type|static|const|mod)\s+(\w{1,100})/.exec(
+        lines[at]!
+      )
+    if (found === null || /^pub\s+mod\s+\w+\s*;/.test(lines[at]!)) return undefined
+    let before = at - 1
+    while (before >= 0 && /^\s*#\[|^\s*\)?\]/.test(lines[before]!)) before -= 1
+    return { name: found[1]!, documented: /^\s*\/\/[/!]|\*\/\s*$/.test(lines[before] ?? "") }
+  }
+}
+
+/** Whether a file of these languages is part of what others import. */
+const isPublic = (path: string, language: string): boolean => {
+  const name = path.slice(path.lastIndexOf("/") + 1)
+  if (
+    isTest(path) ||
+    isGenerated(path) ||
+    /(^|\/)(examples?|scripts?|docs?|benches|benchmarks?|cmd|internal)\//.test(path)
+  )
+    return false
+  if (language === "Python") return !name.startsWith("_") && name !== "setup.py" && name !== "conftest.py"
+  return language !== "Rust" || (name !== "main.rs" && name !== "build.rs")
+}
+
+/**
+ * Reads what a package shows to others.
+ *
+ * @category audits
+ * @since 0.1.0
+ */
+export const audit = Effect.fnUntraced(function* (repository: Repository) {
+  const files = new Set(repository.files.map(({ path }) => path))
+  const findings: Array<Finding> = []
+  let total = 0
+  let documented = 0
+  const take = (file: string, { documented: has, line, name }: Export, how: string): void => {
+    total += 1
+    if (has) documented += 1
+    else
+      findings.push(finding("undocumented-export", "low", { file, line }, `${oneLine(name)} has no doc comment${how}`))
+  }
+
+  const entries = entryPoints(yield* text(repository, "package.json"), files)
+  const modules = new Map<string, Module>()
+  const taken = new Set<string>()
+  const waiting: Array<readonly [file: string, names: ReadonlySet<string> | undefined]> = entries.map((file) => [
+    file,
+    undefined
+  ])
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const [file, names] = next
+    const key = `${file} ${names === undefined ? "*" : [...names].toSorted().join(" ")}`
+    if (taken.has(key)) continue
+    taken.add(key)
+    let module = modules.get(file)
+    if (module === undefined) {
+      const content = yield* text(repository, file)
+      const read = content === undefined ? "it is not text" : moduleOf(file, content)
+      if (typeof read === "string")
+        findings.push(finding("unread-module", "info", { file }, `its exports were not read: ${read}`))
+      module = typeof read === "string" ? { exports: [], from: [] } : read
+      modules.set(file, module)
+    }
+    for (const each of module.exports) {
+      if (names !== undefined && !names.has(each.name)) continue
+      const once = `${file}#${each.name}`
+      if (taken.has(once)) continue
+      taken.add(once)
+      take(file, each, "")
+    }
+    for (const { names: wanted, target } of module.from) {
+      if (!target.startsWith(".")) continue
+      const source = sourceFor(join(file, target), files)
+      if (source !== undefined) waiting.push([source, wanted])
+    }
+  }
+
+  yield* Effect.forEach(
+    repository.files,
+    ({ path }) => {
+      const language = languageOf(path)?.name ?? ""
+      const rule = lineRules[language]
+      if (rule === undefined || !isPublic(path, language)) return Effect.void
+      return Effect.map(text(repository, path), (content) => {
+        if (content === undefined) return
+        const lines = content.split("\n").map((line) => line.slice(0, 1_000))
+        for (let at = 0; at < lines.length; at++) {
+          const found = rule(lines, at)
+          if (found === undefined || found.name.startsWith("_")) continue
+          take(path, { ...found, line: at + 1 }, "; found by its line, not by a parser")
+        }
+      })
+    },
+    { discard: true }
+  )
+  const sorted = findings.toSorted((a, b) => (a.file < b.file ? -1 : a.file > b.file ? 1 : a.line - b.line))
+  const result: Audit = {
+    findings: atMost(sorted, 50),
+    facts: { entryPoints: entries.length, exports: total, documented }
+  }
+  return result
+})
