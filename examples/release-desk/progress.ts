@@ -118,7 +118,10 @@ export const runLine = (event: RunEvent.RunEvent): string | undefined => {
     case "AttemptFailed":
       return `${event.worker}: ${oneLine(event.note, 200)}`
     case "TaskEnded":
-      return `${event.task}: ${event.status}, ${oneLine(event.note, 200)}`
+      // What was accepted needs no reason; what was not does.
+      return event.status === "accepted"
+        ? `${event.task}: accepted`
+        : `${event.task}: ${event.status}, ${oneLine(event.note, 200)}`
     case "RunResumed":
     case "RunSuspended":
     case "RunFinished":

@@ -78,6 +78,6 @@ describe("progress", () => {
   it("says in a plain line what broke in the tree and what became of it", () => {
     assert.strictEqual(Progress.treeLine(restarting), "tree release-desk/code/size: restarting, 2 restarts left")
     assert.isUndefined(Progress.treeLine({ ...gaveUp, reason: { _tag: "Normal" } }))
-    assert.strictEqual(Progress.runLine(accepted), "code.size: accepted, code.size is accepted")
+    assert.strictEqual(Progress.runLine(accepted), "code.size: accepted")
   })
 })
