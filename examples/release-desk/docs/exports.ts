@@ -298,14 +298,26 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     }
   }
 
+  const crates = repository.files
+    .map(({ path }) => path)
+    .filter((path) => /(^|\/)Cargo\.toml$/.test(path))
+    .map((path) => path.slice(0, -"Cargo.toml".length))
+    .toSorted((a, b) => b.length - a.length)
+  /** A Rust crate without a library shows nothing to others. */
+  const isLibrary = (path: string): boolean => {
+    const crate = crates.find((folder) => path.startsWith(folder))
+    return crate === undefined || files.has(`${crate}src/lib.rs`)
+  }
+
   yield* Effect.forEach(
     repository.files,
     ({ path }) => {
       const language = languageOf(path)?.name ?? ""
       const rule = lineRules[language]
       if (rule === undefined || !isPublic(path, language)) return Effect.void
+      if (language === "Rust" && !isLibrary(path)) return Effect.void
       return Effect.map(text(repository, path), (content) => {
-        if (content === undefined) return
+        if (content === undefined || (language === "Go" && /^package main\b/m.test(content))) return
         const lines = content.split("\n").map((line) => line.slice(0, 1_000))
         for (let at = 0; at < lines.length; at++) {
           const found = rule(lines, at)

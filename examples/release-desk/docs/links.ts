@@ -36,8 +36,26 @@ const resolve = (from: string, target: string): string | undefined => {
   return parts.join("/")
 }
 
+/** Files that say that the Markdown beside or below them is a site, whose links need not be paths. */
+const siteFile =
+  /(^|\/)(mkdocs\.ya?ml|_config\.ya?ml|docusaurus\.config\.[cm]?[jt]s|book\.toml|astro\.config\.[cm]?[jt]s)$|(^|\/)\.vitepress\/config\.[cm]?[jt]s$|(^|\/)\.vitepress\/config\/index\.[cm]?[jt]s$/
+
+const bare = (anchor: string): string => anchor.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "")
+
+/** Where a site's link may lead: a page without its ending, a folder's index, a file that is served from `public`. */
+const pagesOf = (to: string): ReadonlyArray<string> => {
+  const stem = to.replace(/\.html?$/, "").replace(/\/$/, "")
+  const inside = stem === "" ? "" : `${stem}/`
+  return [`${stem}.md`, `${stem}.mdx`, `${inside}index.md`, `${inside}README.md`]
+}
+
 /**
  * Follows every relative link of every Markdown file.
+ *
+ * **Details**
+ *
+ * In the folder of a site (VitePress, Docusaurus, MkDocs, …) a link may name a page without its ending, and begins at the
+ * site's root when it begins with a slash. What is not found there is `info`: only the site's own build can tell.
  *
  * @category audits
  * @since 0.1.0
@@ -67,11 +85,29 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     yield* Effect.yieldNow
   }
 
+  const sites = repository.files
+    .filter(({ path }) => siteFile.test(path))
+    .map(({ path }) => path.replace(/(?:\.vitepress\/.*|[^/]*)$/, ""))
+    .toSorted((a, b) => b.length - a.length)
+
   /** Files that git ignores, or that the listing left out, can still be there. */
   const exists = (target: string) =>
     files.has(target) || folders.has(target)
       ? Effect.succeed(true)
       : Effect.orElseSucceed(fs.exists(path.join(repository.root, target)), () => false)
+
+  /** Where a link leads: the path itself, or the page that a site would show for it. */
+  const find = Effect.fnUntraced(function* (to: string, named: string, site: string | undefined) {
+    if (yield* exists(to)) return to
+    if (site === undefined) return undefined
+    const starts = named.startsWith("/")
+      ? [site + to, `${site}public/${to}`, `${site}docs/${to}`, `${site}src/${to}`]
+      : [to]
+    for (const start of starts) {
+      for (const path of [start, ...pagesOf(start)]) if (files.has(path) || folders.has(path)) return path
+    }
+    return undefined
+  })
 
   const lineCounts = new Map<string, number>()
   const linesOf = Effect.fnUntraced(function* (file: string) {
@@ -89,14 +125,20 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     const hash = target.indexOf("#")
     const fragment = hash < 0 ? "" : decode(target.slice(hash + 1))
     const named = decode((hash < 0 ? target : target.slice(0, hash)).replace(/\?.*$/, ""))
-    const to = named === "" ? file : resolve(file, named)
-    if (to === undefined) {
+    const resolved = named === "" ? file : resolve(file, named)
+    if (resolved === undefined) {
       return void findings.push(
         finding("outside-link", "info", place, `${shown} leads out of the repository; not followed`)
       )
     }
-    if (!(yield* exists(to))) {
-      const other = lower.get(to.toLowerCase())
+    const site = sites.find((folder) => file.startsWith(folder))
+    const to = yield* find(resolved, named, site)
+    if (to === undefined) {
+      const other = lower.get(resolved.toLowerCase())
+      if (site !== undefined && other === undefined) {
+        const message = `${shown} is no file; the site may still make a page of it`
+        return void findings.push(finding("unknown-page", "info", place, message))
+      }
       const hint = other === undefined ? "" : `; there is ${other}, spelled otherwise`
       const rule = kind === "image" ? "dead-image" : "dead-link"
       return void findings.push(finding(rule, "medium", place, `${shown} leads nowhere${hint}`))
@@ -114,6 +156,8 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     const document = documents.get(to)
     if (document === undefined || document.anchors.has(fragment.toLowerCase())) return
     if (document.anchors.has(`user-content-${fragment.toLowerCase()}`)) return
+    // Sites make their anchors in other ways than GitHub; letters and digits are what they have in common.
+    if (site !== undefined && [...document.anchors].some((known) => bare(known) === bare(fragment))) return
     findings.push(
       finding("dead-anchor", "medium", place, `${shown} names no heading of ${to === file ? "this file" : to}`)
     )

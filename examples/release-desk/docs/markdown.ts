@@ -122,9 +122,13 @@ export const parse = (text: string): Document | string => {
     const line = node.position?.start.line ?? 0
     switch (node.type) {
       case "heading": {
-        const said = textOf(node)
+        // Some sites let a heading name its own anchor: `## Title {#name}`.
+        const written = textOf(node)
+        const own = /^(.*\S)\s*\{#([\w-]{1,200})\}\s*$/.exec(written.slice(0, 1_000))
+        const said = own?.[1] ?? written
         headings.push({ depth: node.depth, text: said, line })
         anchors.add(slugger.slug(said).toLowerCase())
+        if (own !== null) anchors.add(own[2]!.toLowerCase())
         break
       }
       case "code": {

@@ -102,6 +102,26 @@ describe("docs.links", () => {
     })
   )
 
+  it.live("follows a site's links as the site does, and is not sure of the rest", () =>
+    Effect.gen(function* () {
+      const made = yield* auditOf(links.audit, {
+        "docs/.vitepress/config.ts": "export default {}\n",
+        "docs/index.md":
+          "[a](/guide/) [b](/guide/start) [c](/guide/start.html#own) [d](/logo.svg) [e](/team) [f](./guide/start#no)\n",
+        "docs/guide/index.md": "# Guide\n",
+        "docs/guide/start.md": "# Start {#own}\n",
+        "docs/public/logo.svg": "<svg/>"
+      })
+      assert.deepStrictEqual(
+        made.findings.map(({ message, rule, severity }) => [rule, severity, message.split(" ", 1)[0]]),
+        [
+          ["unknown-page", "info", "/team"],
+          ["dead-anchor", "medium", "./guide/start#no"]
+        ]
+      )
+    })
+  )
+
   it.live("says which Markdown files it could not read", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(links.audit, {
@@ -189,6 +209,18 @@ describe("docs.exports", () => {
         "undocumented-export src/lib.rs:5"
       ])
       assert.isTrue(messages(made).every((message) => message.includes("not by a parser")))
+    })
+  )
+
+  it.live("asks nothing of programs, which show nothing to others", () =>
+    Effect.gen(function* () {
+      const made = yield* auditOf(exported.audit, {
+        "Cargo.toml": '[package]\nname = "x"\n',
+        "src/main.rs": "pub fn a() {}\n",
+        "src/cli.rs": "pub fn b() {}\n",
+        "main.go": "package main\n\nfunc C() {}\n"
+      })
+      assert.deepStrictEqual(places(made), [])
     })
   )
 
