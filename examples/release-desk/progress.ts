@@ -1,5 +1,3 @@
-import type { Tree } from "espalier"
-import type { RunEvent } from "espalier/run"
 /**
  * What a run looks like while it goes on: on a terminal the tree with a line per worker, redrawn in place; elsewhere one
  * plain line for each thing that happened.
@@ -8,6 +6,9 @@ import type { RunEvent } from "espalier/run"
  *
  * @since 0.1.0
  */
+import { Predicate } from "effect"
+import type { Tree } from "espalier"
+import type { RunEvent } from "espalier/run"
 import { createLogUpdate } from "log-update"
 import pc from "picocolors"
 
@@ -34,18 +35,23 @@ export interface View {
   readonly lines: ReadonlyMap<string, Line>
   /** the state of each domain's supervisor in the tree */
   readonly domains: ReadonlyMap<string, string>
+  /** the run has ended; that its tree is stopped then is no news */
+  readonly over: boolean
 }
 
 /**
  * @category models
  * @since 0.1.0
  */
-export const empty: View = { lines: new Map(), domains: new Map() }
+export const empty: View = { lines: new Map(), domains: new Map(), over: false }
 
 const change = (view: View, worker: string, to: Partial<Line>): View => {
   const known = view.lines.get(worker) ?? { worker, state: "queued", note: "", restarts: 0 }
   return { ...view, lines: new Map(view.lines).set(worker, { ...known, ...to }) }
 }
+
+const findingsIn = (output: unknown): number | undefined =>
+  Predicate.hasProperty(output, "findings") && Array.isArray(output.findings) ? output.findings.length : undefined
 
 /**
  * The view after an event of the run.
@@ -61,12 +67,16 @@ export const onRun = (view: View, event: RunEvent.RunEvent): View => {
       return change(view, event.worker, { state: "working", note: "" })
     case "AttemptFailed":
       return change(view, event.worker, { state: "waiting", note: event.note })
-    case "Reported":
-      return change(view, event.worker, { note: event.note })
-    case "TaskEnded": {
-      const done = event.status === "accepted" || event.status === "partial"
-      return change(view, event.task, { state: done ? "done" : "missing", note: event.note })
+    case "Reported": {
+      const found = findingsIn(event.result.output)
+      return change(view, event.worker, { note: found === undefined ? event.note : `${found} findings` })
     }
+    case "TaskEnded": {
+      if (event.status === "accepted") return change(view, event.task, { state: "done" })
+      return change(view, event.task, { state: event.status === "partial" ? "done" : "missing", note: event.note })
+    }
+    case "RunFinished":
+      return { ...view, over: true }
     default:
       return view
   }
@@ -80,7 +90,7 @@ export const onRun = (view: View, event: RunEvent.RunEvent): View => {
  */
 export const onTree = (view: View, event: Tree.Event): View => {
   const [, domain, worker] = event.path
-  if (domain === undefined) return view
+  if (domain === undefined || view.over) return view
   if (worker !== undefined) {
     if (event._tag !== "Restarting") return view
     const name = `${domain}.${worker}`

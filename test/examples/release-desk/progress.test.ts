@@ -64,6 +64,20 @@ describe("progress", () => {
     assert.match(draw(view)[2]!, /✓ size +done +restarted ×1/)
   })
 
+  it("does not report the end of a tree whose run has ended", () => {
+    const end = {
+      _tag: "RunFinished",
+      at,
+      status: "completed",
+      stopReason: "accepted",
+      degraded: false,
+      note: ""
+    } as const
+    const view = Progress.onRun(Progress.onRun(Progress.empty, started), end)
+    const stopped = { ...gaveUp, ordered: true, reason: { _tag: "Shutdown", cause: undefined } } as const
+    assert.strictEqual(Progress.onTree(view, stopped), view)
+  })
+
   it("changes nothing for events that it does not show", () => {
     const view = Progress.onRun(Progress.empty, started)
     assert.strictEqual(Progress.onTree(view, { _tag: "Stopping", at, path: ["release-desk", "code", "size"] }), view)
@@ -71,7 +85,7 @@ describe("progress", () => {
 
   it("keeps lines within the width of the terminal, whatever a note says", () => {
     const note = `\u001b[31m${"x".repeat(1_000)}\n`
-    const view = Progress.onRun(Progress.onRun(Progress.empty, started), { ...accepted, note })
+    const view = Progress.onRun(Progress.onRun(Progress.empty, started), { ...accepted, status: "failed", note })
     for (const line of draw(view, 80)) assert.isAtMost(line.length, 80)
   })
 
