@@ -111,6 +111,28 @@ describe("Actor, fairness", () => {
   }
 
   // Live: what is shown is that real timers of the event loop still fire.
+  it.live("an actor that tells itself for ever leaves timers their turn", () =>
+    Effect.gen(function* () {
+      let hits = 0
+      const ping = Ping.child(
+        Effect.map(Ping, (self) =>
+          Ping.handlers({
+            Hit: () => {
+              hits += 1
+              self.tellUnsafe.Hit()
+            }
+          })
+        )
+      )
+      const context = yield* Supervisor.start(Supervisor.make("root", { children: [ping] }), { log: false })
+      yield* Context.get(context, Ping).tell.Hit()
+      const [elapsed] = yield* Effect.timed(Effect.sleep("50 millis"))
+      assert.isBelow(Duration.toMillis(elapsed), 1_000)
+      assert.isAbove(hits, 1_000)
+    })
+  )
+
+  // Live: what is shown is that real timers of the event loop still fire.
   it.live("an endless loop of asks leaves timers their turn", () =>
     Effect.gen(function* () {
       const doors = new Doors()
@@ -410,12 +432,15 @@ describe("Actor, stops", () => {
         )
         const { context, tree } = yield* stage.start(Supervisor.make("root", { children: [last] }))
         const ask = yield* forked(Effect.flip(Context.get(context, Last).Word()))
+        const behind = yield* forked(Effect.flip(Context.get(context, Last).Word()))
         yield* quiet
         const stopping = yield* forked(tree.stop)
         yield* quiet
         yield* Deferred.succeed(door, undefined)
         yield* Fiber.join(stopping)
         const error = yield* Fiber.join(ask)
+        const skipped = yield* Fiber.join(behind)
+        assert.strictEqual(typeof skipped === "string" ? skipped : skipped._tag, "ActorStopped")
         const { reason } = stage.of("Exited", "Last")[0]!
         seen.push([typeof error === "string" ? error : error._tag, "cause" in reason && reason.cause !== undefined])
       }
@@ -482,6 +507,27 @@ describe("Actor, groups and fences", () => {
       })
     )
   }
+
+  it.effect("C-158 a wake-up that an incarnation did not live to see lets nothing overlap in the next one", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const doors = new Doors()
+      const root = Supervisor.make("root", { strategy: "one-for-all", children: [desk(doors), stage.child("sibling")] })
+      const { context } = yield* stage.start(root)
+      const ref = Context.get(context, Desk)
+      yield* Effect.sync(() => {
+        stage.end("sibling") // the group restart is decided before the first wake-up for this mail
+        ref.tellUnsafe.Wait()
+        ref.tellUnsafe.Echo({ n: 1 })
+      })
+      yield* until("the next incarnation waits", () => doors.handled.length > 0)
+      yield* quiet
+      assert.deepStrictEqual(doors.handled, ["Wait 2"])
+      doors.open(2)
+      yield* quiet
+      assert.deepStrictEqual(doors.handled, ["Wait 2", "Echo 1"])
+    })
+  )
 
   it.effect("a fenced incarnation reaches nobody: not its caller, not its mailbox, not its successor", () =>
     Effect.gen(function* () {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Duration, Effect, Exit, Fiber, Option, Schema } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Fiber, Option, Schedule, Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, Child, Failure, Supervisor, type Tree } from "espalier"
@@ -246,6 +246,30 @@ describe("Actor", () => {
         assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["ActorStopped", "ActorStopped"])
         assert.strictEqual(yield* failure(ref.Add({ by: 1 })), "ActorStopped")
         assert.notInclude(stage.log, "down slow")
+        yield* stage.stop(tree, "3 seconds")
+      })
+    )
+
+    it.effect("C-152 giving up also answers those who wait for a member that was down already", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const root = Supervisor.make("root", {
+          intensity: { restarts: 0, within: "1 second" },
+          children: [
+            stage.child("slow", { cleanup: "3 seconds" }),
+            counter(stage, { backoff: Schedule.spaced("1 hour") }),
+            stage.child("cause")
+          ]
+        })
+        const { context, tree } = yield* stage.start(root)
+        const ref = Context.get(context, Counter)
+        yield* Effect.flip(ref.Crash())
+        const ask = yield* forked(failure(ref.Add({ by: 1 })))
+        yield* quiet
+        assert.isUndefined(ask.pollUnsafe())
+        stage.end("cause")
+        yield* until("the elder sibling cleans up", () => stage.log.includes("stop slow"))
+        assert.strictEqual(yield* Fiber.join(ask), "ActorStopped")
         yield* stage.stop(tree, "3 seconds")
       })
     )
