@@ -149,6 +149,7 @@ const words = (text: string, firstLine: number): Scan => {
   let tries = 0
   let line = firstLine
   let at = 0
+  let hopeless = 0
   /** the last four words or signs, the newest first */
   let last = ""
   let second = ""
@@ -203,10 +204,15 @@ const words = (text: string, firstLine: number): Scan => {
   }
   /** Whether a regular expression began here and was passed over: it ends on its line. */
   const skipRegExp = (): boolean => {
+    // One that never ends on this line is not looked for twice.
+    if (at < hopeless) return false
     let inClass = false
     for (let end = at + 1; end < text.length; end++) {
       const code = text.charCodeAt(end)
-      if (code === newline) return false
+      if (code === newline) {
+        hopeless = end
+        return false
+      }
       if (code === backslash) end++
       else if (code === 91) inClass = true
       else if (code === 93) inClass = false
@@ -216,6 +222,7 @@ const words = (text: string, firstLine: number): Scan => {
         return true
       }
     }
+    hopeless = text.length
     return false
   }
   /** Whether the string that was just read is the whole argument, not the beginning of a computed one. */

@@ -325,7 +325,9 @@ const notLookedAt = (
   }
   if (fixtures.length > 0) {
     const shown = fixtures.slice(0, 3).join(", ")
-    const message = `${fixtures.length} manifests in folders of tests, fixtures or templates were not audited: ${shown}${fixtures.length > 3 ? ", …" : ""}`
+    const many = fixtures.length === 1 ? "1 manifest" : `${fixtures.length} manifests`
+    const more = fixtures.length > 3 ? ", …" : ""
+    const message = `${many} in folders of tests, fixtures or templates ${fixtures.length === 1 ? "was" : "were"} not audited: ${shown}${more}`
     findings.push(finding("fixture-manifests", "info", { file: "" }, message))
   }
   if (manifests.length === 0 && findings.length === 0) {

@@ -38,6 +38,14 @@ export const names: ReadonlyMap<string, { readonly ecosystem: Ecosystem; readonl
 ])
 
 /**
+ * Whether a format is TOML.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const isToml = (format: string): boolean => ["cargo", "poetry", "uv", "pdm"].includes(format)
+
+/**
  * Reads the text of a lockfile.
  *
  * @category parsing
@@ -167,7 +175,7 @@ const npmVersion1 = (path: string, data: unknown, lines: Text.Lines): Result.Res
 
 const yarn = (path: string, text: string): Result.Result<Lock, Broken> => {
   const all: Array<LockedPackage> = []
-  const descriptors = new Map<string, ReadonlyArray<{ range: string; version: string; line: number }>>()
+  const descriptors = new Map<string, Array<{ range: string; version: string; line: number }>>()
   const isBerry = text.includes("\n__metadata:")
   let keys: ReadonlyArray<string> = []
   let keyLine = 0
@@ -197,7 +205,9 @@ const yarn = (path: string, text: string): Result.Result<Lock, Broken> => {
       if (split < 0) continue
       name = key.slice(0, split)
       const range = key.slice(split + 1).replace(/^npm:/, "")
-      descriptors.set(name, [...(descriptors.get(name) ?? []), { range, version, line: keyLine }])
+      const known = descriptors.get(name)
+      if (known === undefined) descriptors.set(name, [{ range, version, line: keyLine }])
+      else known.push({ range, version, line: keyLine })
     }
     const isLocal = keys.some((key) => /@(workspace|link|portal|file):/.test(key))
     if (name !== undefined && !isLocal) all.push({ name, version, line: keyLine })

@@ -268,7 +268,8 @@ export const loadLocks = Effect.fnUntraced(function* (
       problems.push(finding("lockfile-not-read", "info", { file: file.path }, message))
       continue
     }
-    const content = yield* Text.readLarge(repository, file)
+    const { plain, toml } = Text.maxLockfileBytes
+    const content = yield* Text.readLarge(repository, file, Locks.isToml(kind.format) ? toml : plain)
     if (content.text === undefined) {
       unread.push(Locks.present(file.path, kind.ecosystem, kind.format))
       const rule = content.why === "too-large" ? "too-large" : "broken-lockfile"

@@ -30,12 +30,12 @@ export interface Broken {
 }
 
 /**
- * The largest lockfile that is read: 32 MB.
+ * The largest lockfile that is read: 32 MB, of TOML 8 MB, since a parser reads that at a tenth of the speed.
  *
  * @category models
  * @since 0.1.0
  */
-export const maxLockfileBytes = 32_000_000
+export const maxLockfileBytes = { plain: 32_000_000, toml: 8_000_000 }
 
 /**
  * Reads a file that may be larger than source text, a lockfile. The listing's size is not trusted: the file is asked
@@ -46,7 +46,8 @@ export const maxLockfileBytes = 32_000_000
  */
 export const readLarge = Effect.fnUntraced(function* (
   repository: Repository,
-  file: RepositoryFile
+  file: RepositoryFile,
+  limit: number
 ): Effect.fn.Return<Repo.Content, never, FileSystem.FileSystem | Path.Path> {
   if (file.bytes <= Repo.maxTextBytes) return yield* Repo.read(repository, file.path)
   const fs = yield* FileSystem.FileSystem
@@ -56,8 +57,8 @@ export const readLarge = Effect.fnUntraced(function* (
   if (info._tag === "Failure" || info.success.type !== "File") {
     return { text: undefined, why: "unreadable", detail: "it is gone or no regular file" }
   }
-  if (Number(info.success.size) > maxLockfileBytes) {
-    const detail = `it has ${megabytes(Number(info.success.size))} MB, more than ${maxLockfileBytes / 1_000_000} MB`
+  if (Number(info.success.size) > limit) {
+    const detail = `it has ${megabytes(Number(info.success.size))} MB, more than ${limit / 1_000_000} MB`
     return { text: undefined, why: "too-large", detail }
   }
   const bytes = yield* Effect.result(fs.readFile(onDisk))
@@ -243,9 +244,13 @@ export const strings = (value: unknown): ReadonlyArray<string> => items(value).f
  *
  * **Details**
  *
- * - `after`: the line of the first `needle` at or after the offset `from`, 0 when there is none; `offset` says where.
+ * - `of`: the line of an offset, 0 for a negative one.
+ * - `after`: the line of the first `needle` at or after the offset `from`, 0 when there is none.
  * - `inOrder`: looks on from where the last call found its needle, and from `from` when that fails: cheap for many
  *   needles that stand in the order they are asked for.
+ *
+ * All searches together may pass over 200 million characters; after that every answer is 0. A hostile file could ask for
+ * a search of the whole for each of its lines.
  *
  * @category looking
  * @since 0.1.0
@@ -278,10 +283,17 @@ export const lines = (text: string): Lines => {
     }
     return low + 1
   }
-  const after = (needle: string, from = 0): number => of(text.indexOf(needle, from))
+  let budget = 200_000_000
+  const search = (needle: string, from: number): number => {
+    if (budget < 0) return -1
+    const found = text.indexOf(needle, from)
+    budget -= (found < 0 ? text.length : found) - from
+    return found
+  }
+  const after = (needle: string, from = 0): number => of(search(needle, from))
   const inOrder = (needle: string, from: number): number => {
-    const next = text.indexOf(needle, Math.max(cursor, from))
-    const found = next >= 0 ? next : text.indexOf(needle, from)
+    const next = search(needle, Math.max(cursor, from))
+    const found = next >= 0 ? next : search(needle, from)
     if (found >= 0) cursor = found + needle.length
     return of(found)
   }

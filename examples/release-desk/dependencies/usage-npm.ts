@@ -92,13 +92,16 @@ export const audit = Effect.fnUntraced(function* (
   const paths = new Set(repository.files.flatMap(({ path }) => [path, ...upwards(folderOf(path))]))
   const siblings = new Set(npm.flatMap(({ name }) => (name === undefined ? [] : [name])))
   const ambient = new Set([...evidence.values()].flatMap((here) => [...here.ambient]))
-  const findings = npm.flatMap((manifest) => {
+  const findings: Array<Finding> = []
+  for (const manifest of npm) {
+    yield* Effect.yieldNow
     const own = evidence.get(manifest.folder)
     const below = [...evidence].filter(([folder]) => isInside(folder, manifest.folder)).map(([, here]) => here)
     const above = npm.filter((other) => isInside(manifest.folder, other.folder))
     const context = { manifest, above, aliases, ambient, paths, siblings, installed }
-    return [...(own === undefined ? [] : undeclared(own, context)), ...unused(below, context)]
-  })
+    if (own !== undefined) findings.push(...undeclared(own, context))
+    findings.push(...unused(below, context))
+  }
   return { findings, files: [...evidence.values()].reduce((sum, { files }) => sum + files, 0) }
 })
 

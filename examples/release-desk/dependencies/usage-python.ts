@@ -160,17 +160,13 @@ export const audit = Effect.fnUntraced(function* (
   }
   const all = [...projects.values()]
   const present = new Set(repository.files.map(({ path }) => path))
-  const findings = all.flatMap((project) => [
-    ...undeclared(
-      project,
-      all.filter(({ folder }) => isInside(project.folder, folder)),
-      present
-    ),
-    ...unused(
-      project,
-      all.filter(({ folder }) => isInside(folder, project.folder))
-    )
-  ])
+  const findings: Array<Finding> = []
+  for (const project of all) {
+    yield* Effect.yieldNow
+    const above = all.filter(({ folder }) => isInside(project.folder, folder))
+    const inner = all.filter(({ folder }) => isInside(folder, project.folder))
+    findings.push(...undeclared(project, above, present), ...unused(project, inner))
+  }
   return { findings, files: all.reduce((sum, { files }) => sum + files, 0) }
 })
 

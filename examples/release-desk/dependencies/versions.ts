@@ -63,7 +63,7 @@ export const cargo = (requirement: string, version: string): boolean | undefined
  * @since 0.1.0
  */
 export const python = (specifiers: string, version: string): boolean | undefined => {
-  if (specifiers.length > longest) return undefined
+  if (specifiers.length > longest || version.length > longest) return undefined
   const locked = pep440(version)
   if (locked === undefined) return undefined
   let answer: boolean | undefined = true
