@@ -220,9 +220,9 @@ describe("Actor, callers", () => {
     })
   )
 
-  it.effect("asks from inside handlers go through a chain of a thousand actors and back", () =>
+  it.effect("asks from inside handlers go through a chain of ten thousand actors and back", () =>
     Effect.gen(function* () {
-      const length = 1_000
+      const length = 10_000
       const makeLink = (index: number) => {
         class Link extends Actor.Service<Link>()(`Link${index}`, [
           Rpc.make("Pass", { payload: { n: Schema.Finite }, success: Schema.Finite })

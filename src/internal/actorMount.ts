@@ -191,6 +191,10 @@ export class ActorMount extends Mount implements Addressee {
     taken()
   }
 
+  soon(f: () => void): void {
+    this.runtime.wake(f)
+  }
+
   expire(envelope: Ask, afterMillis: number): void {
     if (envelope.resume === undefined) return
     envelope.answer(Effect.fail(cheaply(() => new AskTimeout({ actor: this.path, rpc: envelope.rpc, afterMillis }))))

@@ -7,10 +7,21 @@ import type { AnySpan } from "effect/Tracer"
 
 import type { Runtime } from "./runtime.ts"
 
-/** Who the message is for, as far as a missed deadline needs to know. */
+/** Who the message is for, as far as a missed deadline and a deep stack need to know. */
 export interface Addressee {
   expire(ask: Ask, millis: number): void
+  /** Runs `f` on a clean stack. */
+  soon(f: () => void): void
 }
+
+/**
+ * Answers that are under way inside one another: an answer runs its caller's code, which may be a handler whose answer
+ * runs its own caller's. The stack is the thread's, so the count is too; it is zero whenever the stack is empty.
+ */
+let nested = 0
+
+/** Answers nest so deep at most; the next one takes a clean stack. */
+const MaxNested = 64
 
 /** How an ask hears of its answer; a tell has none. */
 export type Resume = (effect: Effect.Effect<unknown, unknown>) => void
@@ -58,7 +69,13 @@ export class Ask extends Envelope {
     if (resume === undefined) return
     this.resume = undefined
     this.list?.unlink(this)
-    resume(effect)
+    if (nested >= MaxNested) return this.to.soon(() => resume(effect))
+    nested += 1
+    try {
+      resume(effect)
+    } finally {
+      nested -= 1
+    }
   }
 
   override cancel(): void {

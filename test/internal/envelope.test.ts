@@ -12,7 +12,8 @@ const deadlines = Effect.map(Effect.context<Scope.Scope>(), (context) => {
     expire: (ask, millis) => {
       expired.push(`${ask.rpc} ${millis}`)
       ask.answer(Effect.void)
-    }
+    },
+    soon: (f) => runtime.wake(f)
   }
   const answers: Array<string> = []
   const ask = (name: string): Ask => new Ask(to, name, undefined, undefined, () => answers.push(name))
@@ -24,7 +25,7 @@ const deadlines = Effect.map(Effect.context<Scope.Scope>(), (context) => {
 describe("Envelope", () => {
   it("an ask is answered once, and not at all when it was cancelled", () => {
     const heard: Array<Effect.Effect<unknown, unknown>> = []
-    const to: Addressee = { expire: () => {} }
+    const to: Addressee = { expire: () => {}, soon: (f) => f() }
     const one = new Ask(to, "One", 1, undefined, (effect) => heard.push(effect))
     const first = Effect.succeed(1)
     one.answer(first)
@@ -34,6 +35,26 @@ describe("Envelope", () => {
     two.answer(Effect.succeed(3))
     assert.deepStrictEqual(heard, [first])
     assert.deepStrictEqual([one.cancelled, two.cancelled], [false, true])
+  })
+
+  it("answers inside answers nest only so deep; then one takes a clean stack, and nothing is lost", () => {
+    const soon: Array<() => void> = []
+    const to: Addressee = { expire: () => {}, soon: (f) => soon.push(f) }
+    let answered = 0
+    const chain = (length: number): Ask =>
+      new Ask(to, "Link", undefined, undefined, () => {
+        answered += 1
+        if (length > 1) chain(length - 1).answer(Effect.void)
+      })
+    chain(1_000).answer(Effect.void)
+    assert.isBelow(answered, 1_000)
+    let turns = 0
+    for (let next = soon.shift(); next !== undefined; next = soon.shift()) {
+      turns += 1
+      next()
+    }
+    assert.strictEqual(answered, 1_000)
+    assert.isBelow(turns, 50)
   })
 
   it("a tell takes any answer and gives it to nobody", () => {
@@ -82,7 +103,8 @@ describe("Deadlines", () => {
         expire: (some) => {
           expired.push(`${some.rpc} at ${runtime.nanos() / 1e6}`)
           if ((left -= 1) > 0) self.add(new Ask(to, "again", undefined, undefined, () => {}), 10)
-        }
+        },
+        soon: (f) => runtime.wake(f)
       }
       self.add(new Ask(to, "again", undefined, undefined, () => {}), 10)
       self.add(ask("other"), 10)
