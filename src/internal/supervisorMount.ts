@@ -133,9 +133,7 @@ export class SupervisorMount extends Mount implements Parent {
   protected fence(life: Life): boolean {
     const { state } = life
     const declared = new Set(this.declared)
-    state.phase = "ended"
-    state.job = undefined
-    state.postponed = []
+    core.abandon(state)
     for (let i = state.order.length - 1; i >= 0; i--) {
       const child = state.order[i]
       if (child === undefined) continue

@@ -147,6 +147,8 @@ export interface State<C extends Child, F> {
   readonly byId: Map<string, C>
   job: Job<C, F> | undefined
   postponed: Array<Message<C, F>>
+  /** how many of `postponed` were taken out at its head */
+  taken: number
   /** the exits in `postponed`, by child: such a child is down, whatever its state still says */
   readonly exits: Map<C, Ended<C, F>>
   /** why those children failed that wait for their retry */
@@ -172,6 +174,7 @@ export const make = <C extends Child, F>(
     byId: new Map(),
     job: undefined,
     postponed: [],
+    taken: 0,
     exits: new Map(),
     causes: new Map(),
     ending: { _tag: "Stopped" },
@@ -190,22 +193,36 @@ const append = <C extends Child, F>(state: State<C, F>, child: C): void => {
 
 export const transition = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, emit: Emit<C, F>): void => {
   handle(state, message, emit)
-  while (state.postponed.length > 0 && state.job === undefined) {
-    const waiting = state.postponed
+  while (state.job === undefined && state.taken < state.postponed.length) handle(state, takeWaiting(state), emit) // T2
+  if (state.job === undefined) compact(state)
+}
+
+/** The next message that waits. What waits behind it stays where a decision to give up finds it. */
+const takeWaiting = <C extends Child, F>(state: State<C, F>): Message<C, F> => {
+  const message = state.postponed[state.taken++]!
+  if (state.taken === state.postponed.length) {
     state.postponed = []
-    for (let i = 0; i < waiting.length; i++) {
-      if (state.job !== undefined) {
-        state.postponed = waiting.slice(i).concat(state.postponed) // T2
-        break
-      }
-      handle(state, waiting[i]!, emit)
-    }
+    state.taken = 0
+  } else if (state.taken > 1024 && state.taken * 2 > state.postponed.length) {
+    state.postponed = state.postponed.slice(state.taken)
+    state.taken = 0
   }
+  return message
+}
+
+/** Closes the holes that removed children left. */
+const compact = <C extends Child, F>(state: State<C, F>): void => {
+  // An interrupted group remembers its bounds as indices: it is waited for.
+  if (state.holes <= 16 || state.holes * 2 <= state.order.length || state.interrupted !== undefined) return
+  state.order = state.order.filter((some) => some !== undefined)
+  state.holes = 0
+  state.order.forEach((some, index) => (some!.index = index))
 }
 
 const handle = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, emit: Emit<C, F>): void => {
   switch (message._tag) {
     case "Boot": {
+      if (state.phase !== "idle") return
       state.phase = "starting"
       begin(state, emit, { kind: "boot", startAt: 0, startTo: state.order.length - 1 })
       return
@@ -319,12 +336,6 @@ const forget = <C extends Child, F>(state: State<C, F>, child: C, emit: Emit<C, 
   state.byId.delete(child.id)
   state.order[child.index] = undefined
   state.holes += 1
-  if (state.job === undefined && state.holes > 16 && state.holes * 2 > state.order.length) {
-    state.order = state.order.filter((some) => some !== undefined)
-    state.holes = 0
-    state.order.forEach((some, index) => (some!.index = index))
-    state.interrupted = undefined
-  }
   emit.forgotten(child)
 }
 
@@ -482,6 +493,7 @@ const wait = <C extends Child, F>(state: State<C, F>, child: C, message: Ended<C
 
 const waitNoMore = <C extends Child, F>(state: State<C, F>, child: C, emit: Emit<C, F>): void => {
   state.causes.delete(child)
+  if (state.interrupted?.child === child) state.interrupted = undefined
   emit.cancelRetry(child)
 }
 
@@ -545,15 +557,30 @@ const stop = <C extends Child, F>(state: State<C, F>, returns: boolean, emit: Em
   begin(state, emit, { kind: "stop", stopAt: state.order.length - 1, current })
 }
 
+/** Ends the supervisor at once, without its children: whoever does so ends them. Who waits for an answer gets it. */
+export const abandon = <C extends Child, F>(state: State<C, F>): void => {
+  const job = state.job
+  state.phase = "ended"
+  state.job = undefined
+  if (job !== undefined) answer(job, refused("not-running"))
+  refuseWaiting(state)
+}
+
 const refuseWaiting = <C extends Child, F>(state: State<C, F>): void => {
-  const waiting = state.postponed
+  const waiting = state.postponed.slice(state.taken)
   state.postponed = []
+  state.taken = 0
   state.exits.clear()
   for (const message of waiting) {
     if ("reply" in message) message.reply(refused("not-running"))
     // An exit that waited is not lost: its child is down already, and must not be stopped again.
-    else if (message._tag === "Exited") message.child.state = message.leaked ? "leaked" : "stopped"
+    else if (message._tag === "Exited") bury(message)
   }
+}
+
+/** Marks a child down whose exit waited, unless it was started again since. */
+const bury = <C extends Child, F>({ child, incarnation, leaked }: Ended<C, F>): void => {
+  if (child.incarnation === incarnation && child.state === "running") child.state = leaked ? "leaked" : "stopped" // T3
 }
 
 const request = <C extends Child, F>(
@@ -597,13 +624,12 @@ const request = <C extends Child, F>(
 
 /** Stops a child that waits for its retry. A group that waited with it starts without it. */
 const cancelRetry = <C extends Child, F>(state: State<C, F>, child: C, reply: Reply<F>, emit: Emit<C, F>): void => {
+  const group = state.interrupted
   waitNoMore(state, child, emit)
   child.state = "stopped"
   emit.settled(child)
-  const group = state.interrupted
   if (child.restart === "never") forget(state, child, emit)
   reply(done)
   if (group?.child !== child) return
-  state.interrupted = undefined
   begin(state, emit, { kind: "restart", startAt: group.low, startTo: group.high, except: child })
 }
