@@ -57,12 +57,14 @@ export class Runtime {
   private awake = false
   private wakes = 0
   private onBroken: (() => void) | undefined
+  private readonly origin: bigint
   /** what broke the runtime itself */
   defect: Exit.Exit<never> | undefined
 
   constructor(context: Context.Context<never>, options: { readonly log: boolean }) {
     this.context = Context.omit(Tracer.ParentSpan)(context) as Context.Context<never>
     this.clock = Context.get(context, Clock.Clock)
+    this.origin = this.clock.monotonicTimeNanosUnsafe()
     this.classifier = Context.get(context, Failure.Classifier)
     this.fork = Effect.runForkWith(this.context)
     const scheduler = Context.get(context, Scheduler.Scheduler)
@@ -94,22 +96,21 @@ export class Runtime {
   }
 
   private readonly drain = (): void => {
-    try {
-      for (let i = 0; i < this.queue.length; i++) {
-        // A long queue is worked off in slices, so that one turn cannot grow without end.
-        if (i === WakesPerTurn) {
-          this.queue = this.queue.slice(i)
-          return this.yieldThen(this.drain)
-        }
-        this.queue[i]!()
+    let i = 0
+    while (i < this.queue.length) {
+      // A long queue is worked off in slices, so that one turn cannot grow without end.
+      if (i === WakesPerTurn) {
+        this.queue = this.queue.slice(i)
+        return this.yieldThen(this.drain)
       }
-      this.queue = []
-      this.awake = false
-    } catch (defect) {
-      this.queue = []
-      this.awake = false
-      this.broken(defect)
+      try {
+        this.queue[i++]!()
+      } catch (defect) {
+        this.broken(defect) // what is left in the queue is decided all the same: somebody may wait for an answer
+      }
     }
+    this.queue = []
+    this.awake = false
   }
 
   /** A decision itself failed: nothing that it left behind can be trusted, so the whole tree ends. */
@@ -120,9 +121,10 @@ export class Runtime {
     this.onBroken = undefined
     try {
       end?.()
-    } finally {
-      this.finish(this.defect)
+    } catch (second) {
+      this.defect = Exit.failCause(Cause.combine(Cause.die(defect), Cause.die(second)))
     }
+    this.finish(this.defect)
   }
 
   /** What to do when the runtime itself fails. */
@@ -130,9 +132,9 @@ export class Runtime {
     this.onBroken = end
   }
 
-  /** Nanoseconds of the monotonic clock. */
+  /** Nanoseconds of the monotonic clock since the tree was made: small enough to be exact as a number. */
   nanos(): number {
-    return Number(this.clock.monotonicTimeNanosUnsafe())
+    return Number(this.clock.monotonicTimeNanosUnsafe() - this.origin)
   }
 
   /** Calls `f` after `duration`, unless it is cancelled; an infinite duration never does. */

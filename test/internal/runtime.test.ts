@@ -51,27 +51,29 @@ describe("Runtime", () => {
       })
     )
 
-    it.effect("a decision that throws ends the tree with that defect, once, and drops what waited", () =>
-      Effect.gen(function* () {
-        const self = yield* runtime
-        const log: Array<string> = []
-        self.whenBroken(() => log.push("broken"))
-        self.atEnd(() => log.push("end"))
-        self.post(() => {
-          throw new Error("first")
+    it.effect(
+      "a decision that throws ends the tree with that defect, once, and what waited is decided after the end",
+      () =>
+        Effect.gen(function* () {
+          const self = yield* runtime
+          const log: Array<string> = []
+          self.whenBroken(() => log.push("broken"))
+          self.atEnd(() => log.push("end"))
+          self.post(() => {
+            throw new Error("first")
+          })
+          self.post(() => log.push("later"))
+          yield* quiet
+          self.post(() => {
+            throw new Error("second")
+          })
+          yield* quiet
+          self.finish(Exit.void)
+          assert.deepStrictEqual(log, ["broken", "end", "later"])
+          const exit = yield* Effect.exit(Effect.suspend(() => self.defect ?? Effect.void))
+          assert(Exit.isFailure(exit))
+          assert.strictEqual((Cause.squash(exit.cause) as Error).message, "first")
         })
-        self.post(() => log.push("never"))
-        yield* quiet
-        self.post(() => {
-          throw new Error("second")
-        })
-        yield* quiet
-        self.finish(Exit.void)
-        assert.deepStrictEqual(log, ["broken", "end"])
-        const exit = yield* Effect.exit(Effect.suspend(() => self.defect ?? Effect.void))
-        assert(Exit.isFailure(exit))
-        assert.strictEqual((Cause.squash(exit.cause) as Error).message, "first")
-      })
     )
 
     it.effect("even an end that throws itself does not keep the tree from ending", () =>
