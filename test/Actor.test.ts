@@ -340,22 +340,24 @@ describe("Actor", () => {
       })
     )
 
-    it.effect("C-154 a told message that crashes the actor, or is interrupted by its stop, is a dead letter", () =>
-      Effect.gen(function* () {
-        const { ref, root, stage } = yield* counting()
-        yield* ref.tell.Crash()
-        yield* until("it crashed", () => stage.of("DeadLetter").length === 1)
-        yield* ref.tell.Wait()
-        yield* until("it waits", () => stage.log.includes("waits"))
-        yield* root.stopChild("Counter")
-        assert.deepStrictEqual(
-          stage.of("DeadLetter").map((event) => [event.message, event.reason]),
-          [
-            ["Crash", "crashed"],
-            ["Wait", "interrupted"]
-          ]
-        )
-      })
+    it.effect(
+      "C-154 C-165 a told message that crashes the actor, or is interrupted by its stop, is a dead letter",
+      () =>
+        Effect.gen(function* () {
+          const { ref, root, stage } = yield* counting()
+          yield* ref.tell.Crash()
+          yield* until("it crashed", () => stage.of("DeadLetter").length === 1)
+          yield* ref.tell.Wait()
+          yield* until("it waits", () => stage.log.includes("waits"))
+          yield* root.stopChild("Counter")
+          assert.deepStrictEqual(
+            stage.of("DeadLetter").map((event) => [event.message, event.reason]),
+            [
+              ["Crash", "crashed"],
+              ["Wait", "interrupted"]
+            ]
+          )
+        })
     )
 
     it.effect("C-164 what waits in the mailbox of an actor that stops becomes dead letters, and asks fail", () =>

@@ -295,7 +295,7 @@ export abstract class Mount implements core.Child, Node {
     if (life.ordered) {
       post("stop", 0)
       // Those who wait for it need not wait for its siblings too.
-      if (!life.returns) runtime.post(() => this.settleIdle())
+      if (!life.returns) this.settle()
       return
     }
     const classified = Failure.classify(trouble.cause, runtime.classifier)
