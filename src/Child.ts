@@ -178,7 +178,9 @@ const restarts: ReadonlyArray<Restart> = ["always", "on-failure", "never"]
 
 const durationOf = (where: string, name: string, input: Duration.Input, least: "zero" | "more"): Duration.Duration => {
   const duration = Duration.fromInput(input)
-  const millis = duration._tag === "None" ? Number.NaN : Duration.toMillis(duration.value)
+  // Effect reads NaN as zero; as a grace time it is a mistake.
+  const isNumber = duration._tag === "Some" && !Number.isNaN(input)
+  const millis = isNumber ? Duration.toMillis(duration.value) : Number.NaN
   if (duration._tag === "None" || !(least === "zero" ? millis >= 0 : millis > 0)) {
     throw new RangeError(
       `${where}: ${name} must be a duration ${least === "zero" ? ">= 0" : "> 0"}, got ${String(input)}`
@@ -241,11 +243,11 @@ export const workerDefaults = { shutdown: "5 seconds", initTimeout: "30 seconds"
  * @category constructors
  * @since 0.1.0
  */
-export const make = <A, E2, R2, E, R>(
+export const make = <Run extends Effect.Effect<unknown, unknown, unknown>, E, R>(
   id: string,
-  init: Effect.Effect<Effect.Effect<A, E2, R2>, E, R>,
-  options?: Options<NoInfer<E | E2>> | undefined
-): Child<never, E, Exclude<R | R2, Scope.Scope>> => {
+  init: Effect.Effect<Run, E, R>,
+  options?: Options<NoInfer<E | Effect.Error<Run>>> | undefined
+): Child<never, E, Exclude<R | Effect.Services<Run>, Scope.Scope>> => {
   const policy = policyOf("Child.make", id, options as Options<never> | undefined, workerDefaults)
   return fromMount(
     policy,
