@@ -7,28 +7,14 @@
  * @since 0.1.0
  */
 import { Effect, Predicate } from "effect"
-import { parseSync } from "oxc-parser"
 
 import { isGenerated, isTest, languageOf } from "../code/languages.ts"
-import { scan } from "../code/lexer.ts"
 import type { Audit, Finding } from "../Finding.ts"
 import { atMost, finding, oneLine } from "../Finding.ts"
 import type { Repository } from "../Repository.ts"
 import { text } from "../Repository.ts"
-
-const deepest = 200
-
-interface Export {
-  readonly name: string
-  readonly line: number
-  readonly documented: boolean
-}
-
-interface Module {
-  readonly exports: ReadonlyArray<Export>
-  /** what it exports of other modules: all of it, or some names */
-  readonly from: ReadonlyArray<{ readonly target: string; readonly names: ReadonlySet<string> | undefined }>
-}
+import type { Export, Exports } from "./javascript.ts"
+import { exportsOf } from "./javascript.ts"
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -101,99 +87,6 @@ const entryPoints = (manifest: string | undefined, files: ReadonlySet<string>): 
   return [...entries]
 }
 
-const nameOf = (node: unknown): string | undefined =>
-  isRecord(node)
-    ? Predicate.isString(node["name"])
-      ? node["name"]
-      : Predicate.isString(node["value"])
-        ? node["value"]
-        : undefined
-    : undefined
-
-/** What a module exports, and whether a doc comment stands right before each. */
-const moduleOf = (file: string, content: string): Module | string => {
-  const language = languageOf(file)!
-  let depth = 0
-  let most = 0
-  for (const { code } of scan(content, language.syntax)) {
-    for (const char of code) {
-      if (char === "(" || char === "[" || char === "{") most = Math.max(most, ++depth)
-      else if (char === ")" || char === "]" || char === "}") depth = Math.max(0, depth - 1)
-    }
-  }
-  if (most > deepest) return `brackets are nested ${most} deep`
-  const parsed = parseSync(file, content)
-  const docs = parsed.comments.filter(({ type, value }) => type === "Block" && value.startsWith("*"))
-  const ends = new Set<number>()
-  for (const { end } of docs) {
-    let at = end
-    while (at < content.length && /\s/.test(content[at]!)) at += 1
-    ends.add(at)
-  }
-  let line = 1
-  let counted = 0
-  const lineOf = (offset: number): number => {
-    for (; counted < offset; counted++) if (content[counted] === "\n") line += 1
-    return line
-  }
-  const local = new Map<string, boolean>()
-  const exports: Array<Export> = []
-  const from: Array<Module["from"][number]> = []
-  const declared = (declaration: Json): ReadonlyArray<string> => {
-    const declarations = declaration["declarations"]
-    if (Array.isArray(declarations)) return declarations.flatMap((each: Json) => nameOf(each["id"]) ?? [])
-    const name = nameOf(declaration["id"])
-    return name === undefined ? [] : [name]
-  }
-  for (const statement of parsed.program.body as unknown as ReadonlyArray<Json>) {
-    const start = Number(statement["start"])
-    const documented = ends.has(start)
-    const source = isRecord(statement["source"]) ? statement["source"]["value"] : undefined
-    switch (statement["type"]) {
-      case "ExportAllDeclaration": {
-        // `export * as X` is documented where it stands, or in the module's own head; its members are followed.
-        if (Predicate.isString(source)) from.push({ target: source, names: undefined })
-        break
-      }
-      case "ExportNamedDeclaration": {
-        const { declaration, specifiers } = statement
-        if (isRecord(declaration)) {
-          for (const name of declared(declaration)) exports.push({ name, line: lineOf(start), documented })
-        } else if (Array.isArray(specifiers)) {
-          const names = new Set(specifiers.flatMap((each: Json) => nameOf(each["local"]) ?? []))
-          if (Predicate.isString(source)) from.push({ target: source, names })
-          else {
-            for (const name of names) {
-              exports.push({ name, line: lineOf(start), documented: documented || (local.get(name) ?? true) })
-            }
-          }
-        }
-        break
-      }
-      case "ExportDefaultDeclaration": {
-        const declaration = statement["declaration"]
-        const name = isRecord(declaration) ? nameOf(declaration["id"]) : undefined
-        const known = isRecord(declaration) ? local.get(nameOf(declaration) ?? "") : undefined
-        exports.push({ name: name ?? "default", line: lineOf(start), documented: documented || (known ?? false) })
-        break
-      }
-      default:
-        for (const name of declared(statement)) local.set(name, documented)
-    }
-  }
-  return { exports: mergeOverloads(exports), from }
-}
-
-/** An overload is documented by any of its declarations, and so is a type that shares its value's name. */
-const mergeOverloads = (exports: ReadonlyArray<Export>): ReadonlyArray<Export> => {
-  const byName = new Map<string, Export>()
-  for (const each of exports) {
-    const known = byName.get(each.name)
-    byName.set(each.name, known === undefined ? each : { ...known, documented: known.documented || each.documented })
-  }
-  return [...byName.values()]
-}
-
 const join = (from: string, target: string): string => {
   const parts = from.split("/").slice(0, -1)
   for (const part of target.split("/")) {
@@ -264,38 +157,44 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
   }
 
   const entries = entryPoints(yield* text(repository, "package.json"), files)
-  const modules = new Map<string, Module>()
+  const modules = new Map<string, Exports>()
   const taken = new Set<string>()
-  const waiting: Array<readonly [file: string, names: ReadonlySet<string> | undefined]> = entries.map((file) => [
-    file,
-    undefined
-  ])
+  /** one name of a module, or all of them */
+  const waiting: Array<readonly [file: string, name: string | undefined]> = entries.map((file) => [file, undefined])
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const [file, names] = next
-    const key = `${file} ${names === undefined ? "*" : [...names].toSorted().join(" ")}`
+    const [file, name] = next
+    const key = `${file} ${name ?? "*"}`
     if (taken.has(key)) continue
     taken.add(key)
     let module = modules.get(file)
     if (module === undefined) {
       const content = yield* text(repository, file)
-      const read = content === undefined ? "it is not text" : moduleOf(file, content)
-      if (typeof read === "string")
-        findings.push(finding("unread-module", "info", { file }, `its exports were not read: ${read}`))
-      module = typeof read === "string" ? { exports: [], from: [] } : read
+      if (content === undefined) {
+        findings.push(finding("unread-module", "info", { file }, "its exports were not read: it gives no text"))
+      }
+      module = exportsOf(content ?? "")
       modules.set(file, module)
+      yield* Effect.yieldNow
     }
-    for (const each of module.exports) {
-      if (names !== undefined && !names.has(each.name)) continue
+    const follow = (target: string, name: string | undefined): void => {
+      const source = target.startsWith(".") ? sourceFor(join(file, target), files) : undefined
+      if (source !== undefined) waiting.push([source, name])
+    }
+    let found = false
+    for (const each of module.own) {
+      if (name !== undefined && name !== each.name) continue
+      found = true
       const once = `${file}#${each.name}`
       if (taken.has(once)) continue
       taken.add(once)
       take(file, each, "")
     }
-    for (const { names: wanted, target } of module.from) {
-      if (!target.startsWith(".")) continue
-      const source = sourceFor(join(file, target), files)
-      if (source !== undefined) waiting.push([source, wanted])
+    for (const each of module.indirect) {
+      if (name !== undefined && name !== each.name) continue
+      found = true
+      follow(each.target, each.imported)
     }
+    if (!found || name === undefined) for (const target of module.stars) follow(target, name)
   }
 
   const crates = repository.files
