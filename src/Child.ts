@@ -32,7 +32,8 @@ import type * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Schedule from "effect/Schedule"
+import { format } from "effect/Formatter"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Covariant } from "effect/Types"
 
@@ -176,6 +177,9 @@ export const fromMount = <P, E, R>(
 
 const restarts: ReadonlyArray<Restart> = ["always", "on-failure", "never"]
 
+/** @internal a value as an error shows it */
+export const show = (value: unknown): string => (typeof value === "string" ? value : format(value))
+
 const durationOf = (where: string, name: string, input: Duration.Input, least: "zero" | "more"): Duration.Duration => {
   const duration = Duration.fromInput(input)
   // Effect reads NaN as zero; as a grace time it is a mistake.
@@ -183,7 +187,7 @@ const durationOf = (where: string, name: string, input: Duration.Input, least: "
   const millis = isNumber ? Duration.toMillis(duration.value) : Number.NaN
   if (duration._tag === "None" || !(least === "zero" ? millis >= 0 : millis > 0)) {
     throw new RangeError(
-      `${where}: ${name} must be a duration ${least === "zero" ? ">= 0" : "> 0"}, got ${String(input)}`
+      `${where}: ${name} must be a duration ${least === "zero" ? ">= 0" : "> 0"}, got ${show(input)}`
     )
   }
   return duration.value
@@ -199,15 +203,19 @@ export const policyOf = (
   defaults: { readonly shutdown: Duration.Input; readonly initTimeout: Duration.Input }
 ): Policy => {
   if (typeof id !== "string" || id.length === 0) {
-    throw new RangeError(`${where}: id must be a string that is not empty, got ${JSON.stringify(id) ?? String(id)}`)
+    throw new RangeError(`${where}: id must be a string that is not empty, got ${format(id)}`)
   }
   const restart = options?.restart ?? "always"
   if (!restarts.includes(restart)) {
-    throw new RangeError(`${where}: restart of ${id} must be one of ${restarts.join(", ")}, got ${String(restart)}`)
+    throw new RangeError(`${where}: restart of ${id} must be one of ${restarts.join(", ")}, got ${show(restart)}`)
   }
   const onFailure = options?.onFailure
   if (onFailure !== undefined && typeof onFailure !== "function") {
-    throw new RangeError(`${where}: onFailure of ${id} must be a function, got ${String(onFailure)}`)
+    throw new RangeError(`${where}: onFailure of ${id} must be a function, got ${show(onFailure)}`)
+  }
+  const backoff = options?.backoff
+  if (backoff !== undefined && !Schedule.isSchedule(backoff)) {
+    throw new RangeError(`${where}: backoff of ${id} must be a Schedule, got ${show(backoff)}`)
   }
   const shutdown = options?.shutdown ?? defaults.shutdown
   const of = `of ${id}`
@@ -217,10 +225,14 @@ export const policyOf = (
     shutdown: shutdown === "abandon" ? shutdown : durationOf(where, `shutdown ${of}`, shutdown, "zero"),
     declaredShutdown: options?.shutdown !== undefined,
     initTimeout: durationOf(where, `initTimeout ${of}`, options?.initTimeout ?? defaults.initTimeout, "more"),
-    backoff: options?.backoff as Policy["backoff"],
+    backoff: backoff as Policy["backoff"],
     backoffReset: durationOf(where, `backoffReset ${of}`, options?.backoffReset ?? "60 seconds", "more"),
     onFailure
   }
+}
+
+const mustBeEffect = (where: string, name: string, id: string, value: unknown): void => {
+  if (!Effect.isEffect(value)) throw new RangeError(`${where}: ${name} of ${id} must be an Effect, got ${show(value)}`)
 }
 
 /** @internal */
@@ -237,7 +249,7 @@ export const workerDefaults = { shutdown: "5 seconds", initTimeout: "30 seconds"
  *
  * **Gotchas**
  *
- * Throws a `RangeError` that names the option when an option is out of range.
+ * Throws a `RangeError` that names the option when an option is out of range, or the init when it is no Effect.
  *
  * @see {@link effect} for a child that needs no init
  * @category constructors
@@ -249,11 +261,12 @@ export const make = <Run extends Effect.Effect<unknown, unknown, unknown>, E, R>
   options?: Options<NoInfer<E | Effect.Error<Run>>> | undefined
 ): Child<never, E, Exclude<R | Effect.Services<Run>, Scope.Scope>> => {
   const policy = policyOf("Child.make", id, options as Options<never> | undefined, workerDefaults)
+  mustBeEffect("Child.make", "init", id, init)
   return fromMount(
     policy,
     [],
     (runtime, parent, outer) =>
-      // The context that the tree was started with holds what R and R2 ask for: the types of the tree see to that.
+      // The context that the tree was started with holds what the child asks for: the types of the tree see to that.
       new EffectMount(runtime, parent, policy, init as Effect.Effect<unknown, unknown, Scope.Scope>, outer)
   )
 }
@@ -275,6 +288,7 @@ export const effect = <A, E, R>(
   options?: Options<NoInfer<E>> | undefined
 ): Child<never, never, Exclude<R, Scope.Scope>> => {
   const policy = policyOf("Child.effect", id, options as Options<never> | undefined, workerDefaults)
+  mustBeEffect("Child.effect", "run", id, run)
   return fromMount(
     policy,
     [],

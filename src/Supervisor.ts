@@ -38,6 +38,7 @@
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { format } from "effect/Formatter"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 
@@ -138,6 +139,9 @@ export const make = <const C extends ReadonlyArray<Child.Any>>(
   Missing<Child.Requires<C[number]>, Child.Provides<C[number]>>
 > => {
   const where = "Supervisor.make"
+  if (typeof options !== "object" || options === null) {
+    throw new RangeError(`${where}: options of ${id} must be an object with children, got ${format(options)}`)
+  }
   const policy: SupervisorPolicy = {
     ...Child.policyOf(where, id, options as Child.Options<never>, { shutdown: "Infinity", initTimeout: "Infinity" }),
     strategy: options.strategy ?? "one-for-one",
@@ -145,18 +149,18 @@ export const make = <const C extends ReadonlyArray<Child.Any>>(
   }
   if (!strategies.includes(policy.strategy)) {
     throw new RangeError(
-      `${where}: strategy of ${id} must be one of ${strategies.join(", ")}, got ${String(policy.strategy)}`
+      `${where}: strategy of ${id} must be one of ${strategies.join(", ")}, got ${Child.show(policy.strategy)}`
     )
   }
   RestartIntensity.make(options.intensity)
   if (!Array.isArray(options.children)) {
-    throw new RangeError(`${where}: children of ${id} must be an array, got ${String(options.children)}`)
+    throw new RangeError(`${where}: children of ${id} must be an array, got ${format(options.children)}`)
   }
   const ids = new Set<string>()
   const keys = new Map<string, string>()
   for (const child of options.children) {
     if (typeof child !== "object" || child === null || !(Child.TypeId in child)) {
-      throw new RangeError(`${where}: every child of ${id} must be made by this library, got ${String(child)}`)
+      throw new RangeError(`${where}: every child of ${id} must be made by this library, got ${format(child)}`)
     }
     if (ids.has(child.id)) throw new RangeError(`${where}: two children of ${id} have the id ${child.id}`)
     ids.add(child.id)

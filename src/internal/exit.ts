@@ -15,8 +15,12 @@ import type { Restart, Verdict } from "./transition.ts"
 /** What `onFailure` may answer. */
 export type Directive = "restart" | "stop" | "escalate"
 
-/** Classifies by intent first: what was asked to stop is an ordered stop, whatever its cause looks like. */
-export const reasonOf = (exit: Exit.Exit<unknown, unknown>, ordered: boolean): ExitReason => {
+/**
+ * Classifies by intent first: what was asked to stop is an ordered stop, whatever its cause looks like.
+ *
+ * Only a supervisor gives up. Any other child that fails with `GaveUp`, of a tree of its own, has failed.
+ */
+export const reasonOf = (exit: Exit.Exit<unknown, unknown>, ordered: boolean, supervisor = false): ExitReason => {
   if (ordered) {
     const cause = Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause) ? exit.cause : undefined
     return { _tag: "Shutdown", cause }
@@ -28,11 +32,12 @@ export const reasonOf = (exit: Exit.Exit<unknown, unknown>, ordered: boolean): E
   for (const reason of cause.reasons) {
     if (Cause.isInterruptReason(reason)) continue
     if (Cause.isFailReason(reason) && reason.error instanceof Failure.Shutdown) shutdown = reason.error
-    else if (Cause.isFailReason(reason) && reason.error instanceof GaveUp) {
+    else if (supervisor && Cause.isFailReason(reason) && reason.error instanceof GaveUp) {
       return { _tag: "GaveUp", path: reason.error.path, cause: reason.error.cause }
     } else return { _tag: "Error", cause }
   }
-  return { _tag: "Shutdown", cause: undefined, detail: shutdown?.detail }
+  if (shutdown === undefined) return { _tag: "Error", cause }
+  return { _tag: "Shutdown", cause: undefined, detail: shutdown.detail }
 }
 
 /** The cause behind a reason, empty for a clean one. */

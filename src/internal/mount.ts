@@ -254,7 +254,7 @@ export abstract class Mount implements core.Child, Node {
     const known = timedOut
       ? Exit.fail(new InitTimeout({ path: [...this.path], afterMillis: Duration.toMillis(this.policy.initTimeout) }))
       : exit
-    const reason = exits.reasonOf(known, life.ordered)
+    const reason = exits.reasonOf(known, life.ordered, this.kind === "supervisor" && life.ready)
     this.report(
       life,
       // A start that interrupts itself, or ends without having begun, is a failed start.
@@ -300,7 +300,7 @@ export abstract class Mount implements core.Child, Node {
     }
     const classified = Failure.classify(trouble.cause, runtime.classifier)
     const verdict = exits.verdictOf(
-      failedStart && reason._tag !== "GaveUp" ? "Error" : reason._tag,
+      failedStart ? "Error" : reason._tag,
       this.restart,
       this.directive(classified, trouble.cause)
     )
