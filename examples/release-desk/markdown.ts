@@ -16,7 +16,7 @@ import { oneLine } from "./Finding.ts"
  * **Example**
  *
  * ```ts
- * plain("# <b>[x](y)</b>") // => "\\# \\<b\\>\\[x\\]\\(y\\)\\</b\\>"
+ * plain("# <b>[x](y)</b>") // => "\\# \\<b\\>\\[x\\](y)\\</b\\>"
  * ```
  *
  * @category escaping
@@ -28,14 +28,16 @@ export const plain = (text: string, limit = 400): string =>
     .map((part, at) => (at % 2 === 1 ? `\`${part}\`` : escaped(part)))
     .join("")
     .replace(/^(\d+)([.)])/, "$1\\$2")
-    .replace(/^-/, "\\-")
+    .replace(/^[-+=]/, "\\$&")
 
 // Some renderers turn an address into a link after they have undone the escapes, so only code keeps it from that. The
 // parts before and after the `@` are bounded, or a long word without one would take quadratic time.
 const address =
   /((?:[a-z][a-z0-9+.-]{0,15}:\/\/|www\.|[\w.+-]{1,64}@(?=[\w-]{1,64}\.[\w.-]{0,64}[a-z]))[^\s`|]{1,400})/i
 
-const escaped = (text: string): string => text.replace(/[\\`*_{}[\]()#+!|~<>&:@^$=]/g, "\\$&")
+// An underscore inside a word has no meaning, and file names are full of them.
+const escaped = (text: string): string =>
+  text.replace(/[\\`*[\]#|~<>&$]/g, "\\$&").replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "\\_")
 
 /**
  * A text as code, in as many backticks as it needs. A text with a bar is shown as {@link plain} text, since in code a bar

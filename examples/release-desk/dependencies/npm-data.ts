@@ -169,12 +169,16 @@ const families: ReadonlyArray<readonly [plugin: RegExp, host: RegExp]> = [
 ]
 
 /**
- * Whether a package extends a tool that is declared too: those find their plugins by name.
+ * Tells whether a package extends a tool that is declared too: those find their plugins by name.
  *
  * @category rules
  * @since 0.1.0
  */
-export const isPluginOf = (name: string, declared: ReadonlySet<string>): boolean =>
-  families.some(
-    ([plugin, host]) => plugin.test(name) && [...declared].some((other) => other !== name && host.test(other))
-  )
+export const pluginsOf = (declared: ReadonlySet<string>): ((name: string) => boolean) => {
+  const hosted = families.map(([plugin, host]) => ({
+    plugin,
+    host,
+    hosts: [...declared].filter((name) => host.test(name)).length
+  }))
+  return (name) => hosted.some(({ host, hosts, plugin }) => plugin.test(name) && hosts > (host.test(name) ? 1 : 0))
+}

@@ -113,15 +113,15 @@ const judgeGo = (manifest: Manifest, use: GoUse | undefined, siblings: ReadonlyS
   const { go } = manifest
   if (go === undefined || use === undefined) return []
   const findings: Array<Finding> = []
-  const needed = [...use.keys(), ...go.tools]
+  const required = new Set(manifest.dependencies.map(({ name }) => name))
+  // The longest module that fits is the one that provides a package.
+  const owners = new Set([...use.keys(), ...go.tools].map((path) => longestOf(path, required)))
   for (const { line, name } of manifest.dependencies) {
     const place = { file: manifest.path, line }
-    // The longest module that fits is the one that provides a package.
-    const uses = needed.filter((path) => isUnder(path, name) && ownerOf(path, manifest) === name)
-    if (uses.length === 0 && !go.indirect.has(name)) {
+    if (!owners.has(name) && !go.indirect.has(name)) {
       const message = `${name} is required directly, and no file imports it: go mod tidy would drop or mark it`
       findings.push(finding("unused-dependency", "low", place, message))
-    } else if (uses.length > 0 && go.indirect.has(name)) {
+    } else if (owners.has(name) && go.indirect.has(name)) {
       const message = `${name} is marked indirect, and is imported: go mod tidy would take the mark away`
       findings.push(finding("indirect-mark", "info", place, message))
     }
@@ -129,13 +129,8 @@ const judgeGo = (manifest: Manifest, use: GoUse | undefined, siblings: ReadonlyS
   const seen = new Set<string>()
   for (const [path, place] of use) {
     const [host = ""] = path.split("/")
-    if (!host.includes(".") || isUnder(path, go.module) || ownerOf(path, manifest) !== undefined) continue
-    if (
-      [...siblings].some((module) => isUnder(path, module)) ||
-      [...go.replaced.keys()].some((name) => isUnder(path, name))
-    ) {
-      continue
-    }
+    if (!host.includes(".") || isUnder(path, go.module) || longestOf(path, required) !== undefined) continue
+    if (longestOf(path, siblings) !== undefined || longestOf(path, go.replaced) !== undefined) continue
     const short = path.split("/").slice(0, 3).join("/")
     if (seen.has(short)) continue
     seen.add(short)
@@ -145,12 +140,10 @@ const judgeGo = (manifest: Manifest, use: GoUse | undefined, siblings: ReadonlyS
   return findings
 }
 
-const ownerOf = (path: string, manifest: Manifest): string | undefined => {
-  let best: string | undefined
-  for (const { name } of manifest.dependencies) {
-    if (isUnder(path, name) && (best === undefined || name.length > best.length)) best = name
-  }
-  return best
+/** The longest of these modules that a path lies in. */
+const longestOf = (path: string, modules: { readonly has: (name: string) => boolean }): string | undefined => {
+  for (let here = path; here !== ""; here = folderOf(here)) if (modules.has(here)) return here
+  return undefined
 }
 
 const identifier = (name: string): string => name.replaceAll("-", "_")

@@ -390,6 +390,7 @@ const unused = (evidence: ReadonlyArray<Evidence>, context: Context): ReadonlyAr
   const imported = (name: string) => evidence.some(({ imports }) => imports.has(name))
   const mentioned = (name: string) => evidence.some(({ mentions }) => mentions.has(name))
   const peers = new Set([...declared].flatMap((name) => installed.get(name)?.peers ?? []))
+  const isPlugin = Known.pluginsOf(declared)
   const hasJsx = evidence.some((here) => here.hasJsx)
   const hasTypeScript = evidence.some((here) => here.hasTypeScript)
   const isUsed = ({ alias }: Dependency): boolean => {
@@ -403,14 +404,15 @@ const unused = (evidence: ReadonlyArray<Evidence>, context: Context): ReadonlyAr
         Known.ambientTypes.has(base) || builtins.has(base) || imported(base) || declared.has(base) || mentioned(base)
       )
     }
-    return Known.shortNames(alias).some(mentioned) || Known.isPluginOf(alias, declared)
+    return Known.shortNames(alias).some(mentioned) || isPlugin(alias)
   }
   const seen = new Set<string>()
+  const alsoPeers = new Set(manifest.dependencies.filter(({ section }) => section === "peer").map(({ alias }) => alias))
   return manifest.dependencies.flatMap((asked) => {
     const { alias, line, section } = asked
     if (section === "peer" || section === "optional" || seen.has(alias) || isUsed(asked)) return []
     // Declared as a peer as well: it is there for its users and for the tests.
-    if (manifest.dependencies.some((other) => other.alias === alias && other.section === "peer")) return []
+    if (alsoPeers.has(alias)) return []
     seen.add(alias)
     const how = installed.has(alias) ? "heuristic" : "heuristic; it is not installed here, so its commands are a guess"
     const message = `${alias} is declared, and nothing imports or names it (${how})`

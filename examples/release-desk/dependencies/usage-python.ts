@@ -211,18 +211,54 @@ export const modulesOf = (name: string): ReadonlyArray<string> => {
   return [...new Set([...known, ...guesses])].filter((guess) => guess !== "")
 }
 
-const provides = (name: string, module: string): boolean => {
-  const lower = module.toLowerCase()
-  const [top = ""] = lower.split(".")
-  const plain = normalised(name)
-  if (
-    modulesOf(name).some((known) => lower === known || lower.startsWith(`${known}.`) || known.startsWith(`${lower}.`))
-  ) {
-    return true
+/** `a.b.c` gives `a.b.c`, `a.b` and `a`. */
+const prefixesOf = (module: string): ReadonlyArray<string> => {
+  const all = [module]
+  for (let at = module.lastIndexOf("."); at > 0 && all.length < 20; at = module.lastIndexOf(".", at - 1)) {
+    all.push(module.slice(0, at))
   }
-  // `google-cloud-storage` for google.cloud, `types-requests` for requests, `apache-beam` for beam.
-  const dashed = top.replaceAll("_", "-")
-  return plain.startsWith(`${dashed}-`) || plain.endsWith(`-${dashed}`)
+  return all
+}
+
+/** `a-b-c` gives `a`, `a-b`, `c` and `b-c`: google-cloud-storage is imported as google, types-requests as requests. */
+const partsOf = (name: string): ReadonlyArray<string> => {
+  const words = normalised(name).split("-").slice(0, 8)
+  return words.slice(1).flatMap((_, at) => [words.slice(0, at + 1).join("-"), words.slice(at + 1).join("-")])
+}
+
+const dashedTop = (module: string): string => (module.split(".")[0] ?? "").replaceAll("_", "-")
+
+/** Answers for many packages at once whether any of them may provide a module. */
+const providers = (names: Iterable<string>): ((module: string) => boolean) => {
+  const modules = new Set<string>()
+  const above = new Set<string>()
+  const parts = new Set<string>()
+  for (const name of names) {
+    for (const module of modulesOf(name)) {
+      modules.add(module)
+      for (const prefix of prefixesOf(module)) above.add(prefix)
+    }
+    for (const part of partsOf(name)) parts.add(part)
+  }
+  return (module) => {
+    const lower = module.toLowerCase()
+    return above.has(lower) || parts.has(dashedTop(lower)) || prefixesOf(lower).some((prefix) => modules.has(prefix))
+  }
+}
+
+/** Answers for many imports at once whether any of them may come from a package. */
+const users = (modules: Iterable<string>): ((name: string) => boolean) => {
+  const exact = new Set<string>()
+  const above = new Set<string>()
+  const tops = new Set<string>()
+  for (const module of modules) {
+    exact.add(module)
+    for (const prefix of prefixesOf(module)) above.add(prefix)
+    tops.add(dashedTop(module))
+  }
+  return (name) =>
+    modulesOf(name).some((module) => above.has(module) || prefixesOf(module).some((prefix) => exact.has(prefix))) ||
+    partsOf(name).some((part) => tops.has(part))
 }
 
 const undeclared = (
@@ -240,21 +276,21 @@ const undeclared = (
   const declared = manifests.flatMap(({ dependencies }) => dependencies)
   const production = declared.filter(({ section }) => section !== "development" && section !== "build")
   const hasTests = declared.some(({ section }) => section === "development")
-  const names = new Set(manifests.flatMap(({ name }) => (name === undefined ? [] : [name])))
+  const isOwn = providers(manifests.flatMap(({ name }) => (name === undefined ? [] : [name])))
+  const isDeclared = providers(declared.map(({ name }) => name))
   const judge = (
     imports: Project["shipped"],
-    available: ReadonlyArray<{ readonly name: string }>,
+    isAvailable: (module: string) => boolean,
     severity: "low" | "medium"
   ): ReadonlyArray<Finding> => {
     const seen = new Set<string>()
     return [...imports].flatMap(([module, { count, file, line }]) => {
       const [top = ""] = module.split(".")
       if (seen.has(top)) return []
-      if ([...names].some((name) => provides(name, module))) return []
-      if (available.some(({ name }) => provides(name, module))) return []
+      if (isOwn(module) || isAvailable(module)) return []
       seen.add(top)
       const many = count > 1 ? ` (and in ${count - 1} more places)` : ""
-      const development = declared.some(({ name }) => provides(name, module))
+      const development = isDeclared(module)
       const message = development
         ? `${top} is only a development dependency; code outside the tests imports it here${many} (heuristic)`
         : `${top} is imported here${many}, and no declared package seems to provide it (heuristic: names can differ)`
@@ -262,7 +298,11 @@ const undeclared = (
       return [finding(rule, development ? "low" : severity, { file, line }, message)]
     })
   }
-  return [...judge(project.shipped, production, "medium"), ...(hasTests ? judge(project.tested, declared, "low") : [])]
+  const isProduction = providers(production.map(({ name }) => name))
+  return [
+    ...judge(project.shipped, isProduction, "medium"),
+    ...(hasTests ? judge(project.tested, isDeclared, "low") : [])
+  ]
 }
 
 // Packages that are used by being installed: plugins, servers, drivers, stubs, tools.
@@ -271,21 +311,21 @@ const implicit =
 
 const unused = (project: Project, inner: ReadonlyArray<Project>): ReadonlyArray<Finding> => {
   if (!inner.some(({ used }) => used.size > 0)) return []
-  const used = inner.flatMap((found) => [...found.used])
+  const isUsed = users(inner.flatMap((found) => [...found.used]))
   const words = new Set(inner.flatMap((found) => [...found.words]))
   const seen = new Set<string>()
-  return project.manifests.flatMap((manifest) =>
-    manifest.dependencies.flatMap((asked) => {
+  return project.manifests.flatMap((manifest) => {
+    // A list that pins everything, what the dependencies need included, was made by a tool.
+    const isMade = manifest.path.endsWith(".txt") && manifest.dependencies.every(({ range }) => range.startsWith("=="))
+    if (isMade) return []
+    return manifest.dependencies.flatMap((asked) => {
       const name = normalised(asked.name)
       if (asked.section !== "production" || implicit.test(name) || seen.has(name)) return []
-      // A list that pins everything, what the dependencies need included, was made by a tool.
-      if (manifest.path.endsWith(".txt") && manifest.dependencies.every(({ range }) => range.startsWith("==")))
-        return []
-      if (used.some((module) => provides(name, module))) return []
+      if (isUsed(name)) return []
       if (modulesOf(name).some((module) => words.has(module))) return []
       seen.add(name)
       const message = `${asked.name} is declared, and nothing imports it (heuristic: it may be imported under another name)`
       return [finding("unused-dependency", "low", { file: manifest.path, line: asked.line }, message)]
     })
-  )
+  })
 }

@@ -84,6 +84,11 @@ const hostile = [
   "[^1] [ref]: https://example.org",
   "\u001b[31mred\u001b[0m \u0007 \u009b31m",
   "a\u202Eb\u2066c\u200B",
+  "+ a list",
+  "===",
+  "Title\n---",
+  ":smile: a:b",
+  "snake_case_name _start end_",
   "$x$ <!-- comment --> ]]>",
   "tail backslash \\",
   "\ud800 half a character"
