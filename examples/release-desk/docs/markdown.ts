@@ -64,23 +64,76 @@ export interface Document {
 
 const longest = 1_000_000
 const deepest = 100
+/** About two seconds of parsing. */
+const budget = 1_000_000_000
 
-/** Whether the file nests so deep that a parser would overflow or take minutes. */
-const isDeep = (text: string): boolean => {
-  for (const line of text.split("\n", 50_000)) {
-    let quotes = 0
-    let brackets = 0
-    let most = 0
-    for (let at = 0; at < line.length; at++) {
-      const char = line[at]
-      if (char === ">") quotes += 1
-      else if (char === "[" || char === "*" || char === "_") most = Math.max(most, ++brackets)
-      else if (char === "]") brackets = Math.max(0, brackets - 1)
-    }
-    const indent = line.length - line.trimStart().length
-    if ((quotes > deepest && /^[>\s]{100}/.test(line)) || most > 2_000 || indent > 2_000) return true
+const container = /^(?:[ \t]{0,12}(?:>|[-+*]|\d{1,9}[.)])){100}/
+
+/**
+ * Why a file is not given to the parser, which would overflow on it or take minutes; `undefined` when it is.
+ *
+ * What takes the parser quadratic time is counted for each block, that is, up to the next blank line: every opening mark
+ * may be matched against the rest of the block, every cell of a table against the others. A line that continues nested
+ * quotes or lists costs as much as they are deep.
+ */
+const refusal = (text: string): string | undefined => {
+  if (text.length > longest) return `it has more than ${longest} characters`
+  let cost = 0
+  let length = 0
+  let marks = 0
+  let ticks = 0
+  let cells = 0
+  let lines = 0
+  let nested = 0
+  let footnotes = 0
+  let headings = 0
+  const endBlock = (): void => {
+    cost += marks * length + 10 * ticks * length + cells * cells + 10_000 * lines * nested
+    length = marks = ticks = cells = lines = nested = 0
   }
-  return false
+  for (const line of text.split(/\r\n|\r|\n/)) {
+    const start = /[^\s>]/.exec(line)?.index ?? -1
+    if (start < 0) endBlock()
+    if (
+      start > 3 * deepest ||
+      line.lastIndexOf(">", start < 0 ? line.length : start) > deepest ||
+      container.test(line)
+    ) {
+      return "it is nested deeper than a person writes"
+    }
+    if (line.startsWith("[^")) footnotes += 1
+    if (line.startsWith("#")) headings += 1
+    if (start > 8) nested = Math.max(nested, start / 4)
+    lines += 1
+    length += line.length + 1
+    for (let at = 0; at < line.length; at++) {
+      switch (line[at]) {
+        case "`":
+        case "~":
+          if (line[at - 1] !== line[at]) ticks += 1
+          break
+        case "[":
+        case "*":
+        case "_":
+        case "<":
+          marks += 1
+          break
+        case "|":
+          cells += 1
+          break
+        default:
+      }
+    }
+  }
+  endBlock()
+  cost += footnotes * footnotes + headings * headings
+  return cost > budget ? "it would take a parser too long: too many marks without a blank line between" : undefined
+}
+
+/** One by one: a node may have more children than a call takes arguments. */
+const pushChildren = (waiting: Array<Nodes>, node: Nodes): void => {
+  if (!("children" in node)) return
+  for (let at = node.children.length - 1; at >= 0; at--) waiting.push(node.children[at]!)
 }
 
 const textOf = (node: Nodes): string => {
@@ -89,13 +142,26 @@ const textOf = (node: Nodes): string => {
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     if ("value" in next && next.type !== "html") text += next.value
     else if (next.type === "image") text += next.alt ?? ""
-    if ("children" in next) waiting.push(...(next.children as Array<Nodes>).toReversed())
+    pushChildren(waiting, next)
   }
   return text
 }
 
-const attribute = /<(a|img)\b[^<>]{0,1000}?\s(href|src|id|name)\s*=\s*["']([^"'<>]{0,1000})["']/gi
-const anchor = /\s(?:id|name)\s*=\s*["']([^"'<>]{1,200})["']/gi
+const tag = /<([a-z][a-z0-9]{0,20})((?:\s[^<>]{0,2000})?)>/gi
+const attribute = /(?:^|\s)(href|src|id|name)\s{0,9}=\s{0,9}(?:"([^"]{0,1000})"|'([^']{0,1000})')/gi
+const rawHeading = /<h([1-6])(?:\s[^<>]{0,500})?>([^]{0,500}?)<\/h\1>/gi
+
+const withoutComments = (html: string): string => {
+  let rest = ""
+  let at = 0
+  for (let open = html.indexOf("<!--"); open >= 0; open = html.indexOf("<!--", at)) {
+    const close = html.indexOf("-->", open + 4)
+    rest += html.slice(at, open)
+    if (close < 0) return rest
+    at = close + 3
+  }
+  return rest + html.slice(at)
+}
 
 /**
  * Parses a file; a sentence when it is not parsed.
@@ -104,8 +170,8 @@ const anchor = /\s(?:id|name)\s*=\s*["']([^"'<>]{1,200})["']/gi
  * @since 0.1.0
  */
 export const parse = (text: string): Document | string => {
-  if (text.length > longest) return `it has more than ${longest} characters`
-  if (isDeep(text)) return "it is nested deeper than a person writes"
+  const refused = refusal(text)
+  if (refused !== undefined) return refused
   let root: Nodes
   try {
     root = fromMarkdown(text, { extensions: [gfm()], mdastExtensions: [gfmFromMarkdown()] })
@@ -149,16 +215,26 @@ export const parse = (text: string): Document | string => {
         break
       }
       case "html": {
-        for (const [, tag, name, value] of node.value.matchAll(attribute)) {
-          const kind = tag!.toLowerCase() === "img" ? "image" : "link"
-          if (/^(href|src)$/i.test(name!)) links.push({ kind, target: value!, line })
+        const html = withoutComments(node.value)
+        for (const [, element = "", attributes = ""] of html.matchAll(tag)) {
+          const name = element.toLowerCase()
+          for (const [, key = "", double, single] of attributes.matchAll(attribute)) {
+            const value = (double ?? single ?? "").replaceAll("&amp;", "&")
+            if (/^(id|name)$/i.test(key)) anchors.add(value.toLowerCase())
+            else if (name === "img" && key.toLowerCase() === "src") links.push({ kind: "image", target: value, line })
+            else if (name === "a" && key.toLowerCase() === "href") links.push({ kind: "link", target: value, line })
+          }
         }
-        for (const [, id] of node.value.matchAll(anchor)) anchors.add(id!.toLowerCase())
+        for (const [, depth, inner = ""] of html.matchAll(rawHeading)) {
+          const said = inner.replace(/<[^<>]{0,500}>/g, "").trim()
+          headings.push({ depth: Number(depth), text: said, line })
+          anchors.add(slugger.slug(said).toLowerCase())
+        }
         break
       }
       default:
     }
-    if ("children" in node) waiting.push(...(node.children as Array<Nodes>).toReversed())
+    pushChildren(waiting, node)
   }
   return { headings, blocks, links, anchors }
 }
