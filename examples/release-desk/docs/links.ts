@@ -114,10 +114,17 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     const known = lineCounts.get(file)
     if (known !== undefined) return known
     const content = yield* text(repository, file)
-    const lines = content === undefined ? Number.POSITIVE_INFINITY : content.split("\n").length
+    const lines = content === undefined ? Number.POSITIVE_INFINITY : content.replace(/\n$/, "").split("\n").length
     lineCounts.set(file, lines)
     return lines
   })
+
+  const bareAnchors = new Map<string, ReadonlySet<string>>()
+  const bareAnchorsOf = (file: string, { anchors }: Document): ReadonlySet<string> => {
+    const known = bareAnchors.get(file) ?? new Set([...anchors].map(bare))
+    bareAnchors.set(file, known)
+    return known
+  }
 
   const follow = Effect.fnUntraced(function* (file: string, { kind, line, target }: Link) {
     const place = { file, line }
@@ -125,7 +132,8 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     const hash = target.indexOf("#")
     const fragment = hash < 0 ? "" : decode(target.slice(hash + 1))
     const named = decode((hash < 0 ? target : target.slice(0, hash)).replace(/\?.*$/, ""))
-    const resolved = named === "" ? file : resolve(file, named)
+    // The file system throws for a NUL in a path; no file has one in its name.
+    const resolved = named === "" ? file : resolve(file, named.replaceAll("\0", "\uFFFD"))
     if (resolved === undefined) {
       return void findings.push(
         finding("outside-link", "info", place, `${shown} leads out of the repository; not followed`)
@@ -143,9 +151,9 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
       const rule = kind === "image" ? "dead-image" : "dead-link"
       return void findings.push(finding(rule, "medium", place, `${shown} leads nowhere${hint}`))
     }
-    if (fragment === "" || fragment === "top") return
+    if (fragment === "" || fragment === "top" || fragment.startsWith(":~:")) return
     const lines = /^L(\d{1,9})(?:C\d+)?(?:-L?(\d{1,9}))?/.exec(fragment)
-    if (lines !== null && !isMarkdown(to)) {
+    if (lines !== null && (!isMarkdown(to) || target.includes("?plain=1"))) {
       const last = Number(lines[2] ?? lines[1])
       const count = files.has(to) ? yield* linesOf(to) : Number.POSITIVE_INFINITY
       if (last > count) {
@@ -157,7 +165,7 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     if (document === undefined || document.anchors.has(fragment.toLowerCase())) return
     if (document.anchors.has(`user-content-${fragment.toLowerCase()}`)) return
     // Sites make their anchors in other ways than GitHub; letters and digits are what they have in common.
-    if (site !== undefined && [...document.anchors].some((known) => bare(known) === bare(fragment))) return
+    if (site !== undefined && bareAnchorsOf(to, document).has(bare(fragment))) return
     findings.push(
       finding("dead-anchor", "medium", place, `${shown} names no heading of ${to === file ? "this file" : to}`)
     )

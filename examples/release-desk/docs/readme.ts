@@ -32,7 +32,11 @@ const sections: ReadonlyArray<Section> = [
 ]
 
 const command =
-  /^\s*(?:\$\s+)?(?:npm\s+(?:run\s+|run-script\s+)([\w:.-]{1,100})|npm\s+(test|start)\b|pnpm\s+run\s+([\w:.-]{1,100})|yarn\s+run\s+([\w:.-]{1,100}))/
+  /^\s*(?:[$%]\s+)?(?:npm\s+(?:run|run-script)\s+(?!-)([\w:.-]{1,100})|npm\s+(test|start)(?![\w:.-])|(?:pnpm|yarn)\s+run\s+(?!-)([\w:.-]{1,100})|(?:pnpm|yarn)\s+(build|start|test|dev|lint|serve|format|typecheck|watch|coverage|release)(?![\w:.-]))/
+
+/** A command for a package of a workspace, or for another folder, speaks of another manifest. */
+const elsewhere =
+  /\s(?:-w|-ws|--workspaces?|--filter|-F|-r|--recursive|--prefix|-C|--dir|--cwd|--if-present)(?:[\s=]|$)/
 
 const shells = new Set(["sh", "bash", "shell", "zsh", "console", "shell-session", "terminal"])
 
@@ -42,12 +46,16 @@ const shells = new Set(["sh", "bash", "shell", "zsh", "console", "shell-session"
  */
 const commandsIn = (document: Document): ReadonlyArray<{ readonly script: string; readonly line: number }> => {
   const blocks = document.blocks.filter(({ language }) => language === undefined || shells.has(language.toLowerCase()))
-  if (blocks.some(({ text }) => /(^|[\s;&])cd\s/.test(text))) return []
+  // `git clone` with one `cd` after it leads to the root.
+  const moves = blocks.reduce((sum, { text }) => sum + text.split(/(?:^|[\s;&])cd\s/).length - 1, 0)
+  if (moves > (blocks.some(({ text }) => text.includes("git clone ")) ? 1 : 0)) return []
   return blocks.flatMap(({ line, text }) =>
     text.split("\n").flatMap((row, index) =>
       row
         .split(/&&|;|\|\|/)
-        .map((part) => command.exec(part.slice(0, 400)))
+        .map((part) => part.slice(0, 400))
+        .filter((part) => !elsewhere.test(part))
+        .map((part) => command.exec(part))
         .filter((found) => found !== null)
         .map((found) => ({ script: found.slice(1).find((name) => name !== undefined)!, line: line + 1 + index }))
     )
@@ -113,10 +121,12 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     if (has) found.push(name)
     else findings.push(finding(`no-${name}-section`, "low", { file }, `no heading says how it stands with: ${name}`))
   }
-  const languages: Record<string, number> = {}
+  const languages = new Map<string, number>()
   for (const { language, line } of document.blocks) {
-    const name = language?.toLowerCase() ?? "none"
-    languages[name] = (languages[name] ?? 0) + 1
+    const written = language === undefined ? "none" : language.slice(0, 40).toLowerCase()
+    const name =
+      /^[a-z0-9][a-z0-9#+.-]*$/.test(written) && (languages.has(written) || languages.size < 40) ? written : "other"
+    languages.set(name, (languages.get(name) ?? 0) + 1)
     if (language === undefined) {
       findings.push(finding("code-block-without-language", "info", { file, line }, "this code block names no language"))
     }
@@ -124,7 +134,9 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
   const scripts = scriptsOf(yield* text(repository, "package.json"))
   if (scripts !== undefined) {
     for (const { line, script } of commandsIn(document)) {
-      if (scripts.has(script) || script === "install") continue
+      if (scripts.has(script) || script === "install" || script === "env") continue
+      // npm starts a file of this name when there is no script.
+      if (script === "start" && repository.files.some(({ path }) => path === "server.js")) continue
       const message = `the command names the script ${oneLine(script)}, which package.json does not have`
       findings.push(finding("unknown-script", "medium", { file, line }, message))
     }
@@ -133,6 +145,6 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
     readme: file,
     sections: found,
     headings: document.headings.slice(0, 50).map(({ text }) => oneLine(text, 100)),
-    codeBlocks: languages
+    codeBlocks: Object.fromEntries(languages)
   })
 })
