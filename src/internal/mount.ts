@@ -15,6 +15,7 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import type * as Schedule from "effect/Schedule"
 
 import * as Failure from "../Failure.ts"
@@ -84,6 +85,8 @@ export abstract class Mount implements core.Child, Node {
   protected current: Incarnation | undefined
   private readonly backoff = Backoff.make()
   private cancelRetryTimer: (() => void) | undefined
+  /** steps the schedule of an incarnation that is over; its end is told with the delay */
+  private stepping: Fiber.Fiber<unknown> | undefined
   readonly runtime: Runtime
   readonly parent: Parent | undefined
   readonly policy: Policy
@@ -149,6 +152,8 @@ export abstract class Mount implements core.Child, Node {
   /** Asks the current incarnation to stop, and sees to it that its end is reported. */
   halt(returns = false): void {
     const life = this.current
+    // Its end is on the way, unless a schedule takes its time: then it is told without a delay.
+    if (life === undefined) this.stepping?.interruptUnsafe()
     if (life === undefined || life.over || life.ordered) return
     this.runtime.emit(this, { _tag: "Stopping" })
     life.ordered = true // M2
@@ -182,6 +187,7 @@ export abstract class Mount implements core.Child, Node {
 
   /** Ends the incarnation for the tree at once, as an ordered stop. */
   abandon(life: Incarnation | undefined = this.current): void {
+    this.stepping?.interruptUnsafe()
     if (life === undefined || life.over) return
     life.ordered = true // M2
     this.giveUpOn(life)
@@ -318,7 +324,9 @@ export abstract class Mount implements core.Child, Node {
         runtime.clock.currentTimeMillisUnsafe()
       )
     )
+    this.stepping = asked
     asked.addObserver((exit) => {
+      this.stepping = undefined
       const delay = Exit.isSuccess(exit) ? exit.value : undefined
       if (delay === undefined) post("escalate", 0)
       else post("restart", delay)
