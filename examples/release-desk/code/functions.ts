@@ -3,9 +3,14 @@
  *
  * JavaScript and TypeScript are parsed. For other languages it is a scan of braces or indentation, and says so.
  *
+ * **Gotchas**
+ *
+ * The bound on brackets keeps out the plain cases only. Other ways of nesting end the process that parses such a file;
+ * `Parser` keeps that away from the desk.
+ *
  * @since 0.1.0
  */
-import { Predicate } from "effect"
+import { Hash, Predicate, Schema } from "effect"
 import { parseSync } from "oxc-parser"
 
 import type { Language } from "./languages.ts"
@@ -19,18 +24,26 @@ import { scan } from "./lexer.ts"
  *
  * - `line`, `end`: first and last line, from 1.
  * - `own`: lines without those of functions inside it.
- * - `body`: its code, comments and blank lines left out, one trimmed line each.
+ * - `bodyLines`: lines of its body, comments and blank lines left out.
+ * - `body`: what tells such bodies apart; the text itself would hold the whole repository in memory.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Function {
-  readonly name: string
-  readonly line: number
-  readonly end: number
-  readonly own: number
-  readonly body: ReadonlyArray<string>
-}
+export const Function = Schema.Struct({
+  name: Schema.String,
+  line: Schema.Int,
+  end: Schema.Int,
+  own: Schema.Int,
+  bodyLines: Schema.Int,
+  body: Schema.String
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Function = typeof Function.Type
 
 /**
  * What a file gave.
@@ -38,21 +51,30 @@ export interface Function {
  * **Details**
  *
  * - `exact`: parsed, not guessed.
- * - `problem`: why it could not be read as its language; the line is 0 when it is not known.
+ * - `problem`: why it could not be read as its language; the line is 0 when it is not known. `refused` when that says
+ *   nothing against the file.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Functions {
-  readonly functions: ReadonlyArray<Function>
-  readonly exact: boolean
-  readonly problem?: { readonly line: number; readonly reason: string } | undefined
-}
+export const Functions = Schema.Struct({
+  functions: Schema.Array(Function),
+  exact: Schema.Boolean,
+  problem: Schema.optionalKey(
+    Schema.Struct({ line: Schema.Int, reason: Schema.String, refused: Schema.optionalKey(Schema.Boolean) })
+  )
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Functions = typeof Functions.Type
 
 const none: Functions = { functions: [], exact: true }
 
 /** Brackets nested deeper than this are not parsed: a parser that recurses would overflow. */
-const deepest = 200
+const deepest = 300
 
 const depthOf = (lines: ReadonlyArray<{ readonly code: string }>): number => {
   let depth = 0
@@ -84,15 +106,23 @@ const measure = (spans: ReadonlyArray<Span>, lines: ReadonlyArray<Line>): Array<
     if (parent !== undefined) inner.set(parent, (inner.get(parent) ?? 0) + (span.end - span.line + 1))
     open.push(span)
   }
-  return ordered.map((span) => ({
-    ...span,
-    own: Math.max(1, span.end - span.line + 1 - (inner.get(span) ?? 0)),
-    body: lines
+  return ordered.map((span) => {
+    const said = lines
       .slice(span.line, span.end)
       .map(({ kept }) => kept.trim())
       .filter((line) => line !== "")
-  }))
+    return {
+      ...span,
+      own: Math.max(1, span.end - span.line + 1 - (inner.get(span) ?? 0)),
+      bodyLines: said.length,
+      body: fingerprint(said.join("\n"))
+    }
+  })
 }
+
+/** Three figures that tell texts apart well enough. */
+const fingerprint = (text: string): string =>
+  `${text.length}:${Hash.string(text)}:${Hash.string(text.slice(text.length >> 1))}`
 
 const lineStarts = (text: string): ReadonlyArray<number> => {
   const starts = [0]
@@ -151,7 +181,7 @@ const ofJavaScript = (path: string, text: string, language: Language): Functions
   if (depth > deepest) {
     return {
       ...none,
-      problem: { line: 0, reason: `brackets are nested ${depth} deep; its functions were not measured` }
+      problem: { line: 0, reason: `not parsed: its brackets are nested ${depth} deep`, refused: true }
     }
   }
   const starts = lineStarts(text)
