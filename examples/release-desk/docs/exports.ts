@@ -32,19 +32,17 @@ const stringsIn = (value: unknown): ReadonlyArray<string> => {
   return found
 }
 
+const buildFolder = /^(?:dist|lib|build|out|es|esm|cjs)\/(?:esm\/|cjs\/|src\/)?/
 const sourceOf = /\.(?:d\.)?[cm]?[jt]sx?$/
-const extensions = ["ts", "tsx", "mts", "cts", "js", "jsx", "mjs", "cjs"]
+// Declarations that are kept by hand are what others read, so they come before JavaScript.
+const extensions = ["ts", "tsx", "mts", "cts", "d.ts", "d.mts", "d.cts", "js", "jsx", "mjs", "cjs"]
 
 /** The source file behind a name that may be one of a build: `dist/x.js` is looked for as `src/x.ts` too. */
 const sourceFor = (target: string, files: ReadonlySet<string>): string | undefined => {
   const clean = target.replace(/^\.\//, "")
   const stem = clean.replace(sourceOf, "")
-  const stems = [
-    stem,
-    stem.replace(/^(?:dist|lib|build|out|es|esm|cjs)\/(?:esm\/|cjs\/|src\/)?/, "src/"),
-    `src/${stem}`
-  ]
-  if (files.has(clean) && !/\.d\.[cm]?ts$/.test(clean)) return clean
+  if (/\.[cm]?tsx?$/.test(clean) && !/\.d\.[cm]?ts$/.test(clean) && files.has(clean)) return clean
+  const stems = [stem, stem.replace(buildFolder, "src/"), `src/${stem}`]
   for (const each of stems) {
     for (const extension of extensions) {
       for (const path of [`${each}.${extension}`, `${each}/index.${extension}`]) if (files.has(path)) return path
@@ -52,6 +50,14 @@ const sourceFor = (target: string, files: ReadonlySet<string>): string | undefin
   }
   return undefined
 }
+
+/** Whether `null` closes a subpath that a pattern would open: the longer beginning wins, as in Node's own resolution. */
+const isClosed = (name: string, pattern: string, closed: ReadonlyArray<string>): boolean =>
+  closed.some((each) => {
+    const [before = "", after] = each.split("*")
+    if (after === undefined) return name === each
+    return before.length >= pattern.indexOf("*") && name.startsWith(before) && name.endsWith(after)
+  })
 
 const entryPoints = (manifest: string | undefined, files: ReadonlySet<string>): ReadonlyArray<string> => {
   if (manifest === undefined) return []
@@ -62,23 +68,38 @@ const entryPoints = (manifest: string | undefined, files: ReadonlySet<string>): 
     return []
   }
   if (!isRecord(parsed)) return []
-  const named = [parsed["exports"], parsed["types"], parsed["typings"], parsed["module"], parsed["main"]].flatMap(
-    stringsIn
-  )
   const entries = new Set<string>()
-  for (const target of named) {
-    if (target.split("*").length === 2) {
-      const [before = "", after = ""] = target.replace(/^\.\//, "").split("*")
-      for (const file of files) {
-        if (file.startsWith(before) && file.endsWith(after) && !file.includes("/internal/")) {
-          const source = sourceFor(file, files)
-          if (source !== undefined && languageOf(source)?.kind === "source") entries.add(source)
-        }
-      }
+  const { exports } = parsed
+  const isMap = isRecord(exports) && Object.keys(exports).some((key) => key.startsWith("."))
+  const named: Array<readonly [subpath: string, target: string]> = []
+  const closed: Array<string> = []
+  for (const [subpath, value] of isMap ? Object.entries(exports).slice(0, 500) : [[".", exports] as const]) {
+    if (value === null) closed.push(subpath)
+    for (const target of stringsIn(value)) named.push([subpath, target])
+  }
+  // What these name is hidden behind a map of exports, if there is one.
+  if (exports === undefined) {
+    const others = [parsed["types"], parsed["typings"], parsed["module"], parsed["main"]].flatMap(stringsIn)
+    for (const target of others) named.push([".", target])
+  }
+  for (const [subpath, target] of named) {
+    if (target.split("*").length !== 2) {
+      const source = sourceFor(target, files)
+      if (source !== undefined) entries.add(source)
       continue
     }
-    const source = sourceFor(target, files)
-    if (source !== undefined) entries.add(source)
+    const [before = "", after = ""] = target.replace(/^\.\//, "").split("*")
+    const ending = after.replace(sourceOf, "")
+    for (const folder of new Set([before, before.replace(buildFolder, "src/")])) {
+      for (const file of files) {
+        const stem = file.replace(sourceOf, "")
+        if (stem === file || !file.startsWith(folder) || !stem.endsWith(ending)) continue
+        if (stem.length < folder.length + ending.length) continue
+        const name = subpath.replace("*", stem.slice(folder.length, stem.length - ending.length))
+        if (isTest(file) || isClosed(name, subpath, closed)) continue
+        if (languageOf(file)?.kind === "source") entries.add(sourceFor(file, files) ?? file)
+      }
+    }
   }
   if (entries.size === 0 && named.length === 0) {
     const index = sourceFor("index.js", files)
@@ -106,10 +127,13 @@ const lineRules: Readonly<
     while (next < Math.min(at + 30, lines.length) && !/:\s*(#.*)?$/.test(lines[next]!)) next += 1
     next += 1
     while (next < lines.length && lines[next]!.trim() === "") next += 1
-    return { name: found[1]!, documented: /^\s*[rRuUbB]?("""|''')/.test(lines[next] ?? "") }
+    return { name: found[1]!, documented: /^\s*[rRuUbB]?["']/.test(lines[next] ?? "") }
   },
   Go: (lines, at) => {
-    const found = /^(?:func\s+(?:\([^)]{0,200}\)\s*)?|type\s+|var\s+|const\s+)([A-Z]\w{0,100})/.exec(lines[at]!)
+    const found =
+      /^(?:func\s+(?:\((?:\w{1,100}\s+)?\*?[A-Z][^)]{0,200}\)\s*)?|type\s+|var\s+|const\s+)([A-Z]\w{0,100})/.exec(
+        lines[at]!
+      )
     if (found === null) return undefined
     return { name: found[1]!, documented: /^\/\/|\*\/\s*$/.test(lines[at - 1] ?? "") }
   },
@@ -120,7 +144,11 @@ const lineRules: Readonly<
       )
     if (found === null || /^pub\s+mod\s+\w+\s*;/.test(lines[at]!)) return undefined
     let before = at - 1
-    while (before >= 0 && /^\s*#\[|^\s*\)?\]/.test(lines[before]!)) before -= 1
+    while (before >= 0 && /^\s*#\[|\]\s*$/.test(lines[before]!)) {
+      // An attribute over several lines ends in a bracket and begins within a few lines.
+      for (let up = 0; up < 20 && before > 0 && !/^\s*#\[/.test(lines[before]!); up++) before -= 1
+      before -= 1
+    }
     return { name: found[1]!, documented: /^\s*\/\/[/!]|\*\/\s*$/.test(lines[before] ?? "") }
   }
 }

@@ -219,15 +219,17 @@ export const exportsOf = (text: string): Exports => {
 
   /** `{ a, type b as c }` from its brace on, and where it ends. */
   const names = (from: number) => {
-    const found: Array<{ readonly theirs: string; readonly ours: string }> = []
+    const found: Array<{ readonly theirs: string; readonly ours: string; readonly documented: boolean }> = []
     let at = from + 1
     while (at < tokens.length && tokenAt(at).depth === 1) {
       const named: Array<string> = []
+      const { documented } = tokenAt(at)
       for (; at < tokens.length && tokenAt(at).depth === 1 && !is(at, ","); at++) named.push(tokenAt(at).value)
       at += is(at, ",") ? 1 : 0
       const isType = named[0] === "type" && named.length > 1 && named[1] !== "as"
       const [theirs, as, ours] = isType ? named.slice(1) : named
-      if (theirs !== undefined) found.push({ theirs, ours: as === "as" && ours !== undefined ? ours : theirs })
+      if (theirs !== undefined)
+        found.push({ theirs, ours: as === "as" && ours !== undefined ? ours : theirs, documented })
     }
     return { found, end: at + 1 }
   }
@@ -292,8 +294,9 @@ export const exportsOf = (text: string): Exports => {
       } else if (is(next, "{")) {
         const { end, found } = names(next)
         const target = source(end)
-        for (const { ours, theirs } of found) {
-          if (target === undefined) later.push({ local: theirs, name: ours, at: { ...token, documented } })
+        for (const { documented: here, ours, theirs } of found) {
+          const at = { ...token, documented: documented || here }
+          if (target === undefined) later.push({ local: theirs, name: ours, at })
           else indirect.push({ name: ours, imported: theirs, target })
         }
       } else if (is(next, "default")) {

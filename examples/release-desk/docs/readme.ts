@@ -38,6 +38,11 @@ const command =
 const elsewhere =
   /\s(?:-w|-ws|--workspaces?|--filter|-F|-r|--recursive|--prefix|-C|--dir|--cwd|--if-present)(?:[\s=]|$)/
 
+/** A command that installs says it without a heading, and so does code that shows the use. */
+const installs =
+  /\b(?:npm (?:i|install|add)|pnpm (?:i|install|add)|yarn add|bun add|npx|pip3? install|uv add|cargo (?:add|install)|go (?:get|install)|gem install|brew install|apt(?:-get)? install|docker pull|composer require)\b/
+const notCode = new Set(["sh", "bash", "shell", "zsh", "console", "shell-session", "terminal", "text", "txt", "json"])
+
 const shells = new Set(["sh", "bash", "shell", "zsh", "console", "shell-session", "terminal"])
 
 /**
@@ -115,6 +120,8 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
   const found: Array<string> = []
   for (const { file: said, heading, name } of sections) {
     const has =
+      (name === "install" && document.blocks.some(({ text }) => installs.test(text))) ||
+      (name === "usage" && document.blocks.some(({ language = "sh" }) => !notCode.has(language.toLowerCase()))) ||
       document.headings.some(({ text }) => heading.test(text.slice(0, 200))) ||
       (said !== undefined && repository.files.some(({ path }) => said.test(path))) ||
       (name === "licence" && /\blicen[cs]ed? under\b|\blicen[cs]e\b/i.test(content.text))
@@ -144,7 +151,10 @@ export const audit = Effect.fnUntraced(function* (repository: Repository) {
   return of(findings, {
     readme: file,
     sections: found,
-    headings: document.headings.slice(0, 50).map(({ text }) => oneLine(text, 100)),
+    headings: document.headings
+      .filter(({ text }) => text !== "")
+      .slice(0, 50)
+      .map(({ text }) => oneLine(text, 100)),
     codeBlocks: Object.fromEntries(languages)
   })
 })

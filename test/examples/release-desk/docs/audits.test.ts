@@ -30,7 +30,7 @@ describe("docs.readme", () => {
     Effect.gen(function* () {
       const made = yield* auditOf(readme.audit, {
         "README.md":
-          "# x\n\n```\nplain\n```\n\n```sh\nnpm install && npm run nothing\nnpm test\n$ npm run build\n```\n",
+          "# x\n\n```\nplain\n```\n\n```sh\nnpm ci && npm run nothing\nnpm test\n$ npm run build\n```\n",
         "package.json": JSON.stringify({ scripts: { build: "x" } })
       })
       assert.deepStrictEqual(places(made).toSorted(), [

@@ -12,6 +12,7 @@ describe("exportsOf", () => {
     ["export const { a, b: c, d = x } = y\nexport const [e] = z", ["a:1", "c:1", "d:1", "e:2"]],
     ["export const enum A {}\nexport declare abstract class B {}\nexport type C = 1", ["A:1", "B:2", "C:3"]],
     ["/** A. */\nfunction a() {}\nconst b = 1\nexport { a, b as c }", ["a:2 documented", "c:3"]],
+    ["const a = 1\nexport {\n  /** A. */\n  a as let,\n  a as b\n}", ["let:1 documented", "b:1"]],
     ["/** A. */\nconst a = 1\nexport default a", ["default:2 documented"]],
     ["export default function f() {}", ["default:1"]],
     ["/** A. */\nexport function a(x: 1): void\nexport function a() {}", ["a:2 documented"]],
