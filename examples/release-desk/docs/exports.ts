@@ -92,8 +92,9 @@ const entryPoints = (manifest: string | undefined, files: ReadonlySet<string>): 
     const ending = after.replace(sourceOf, "")
     for (const folder of new Set([before, before.replace(buildFolder, "src/")])) {
       for (const file of files) {
+        if (!file.startsWith(folder)) continue
         const stem = file.replace(sourceOf, "")
-        if (stem === file || !file.startsWith(folder) || !stem.endsWith(ending)) continue
+        if (stem === file || !stem.endsWith(ending)) continue
         if (stem.length < folder.length + ending.length) continue
         const name = subpath.replace("*", stem.slice(folder.length, stem.length - ending.length))
         if (isTest(file) || isClosed(name, subpath, closed)) continue

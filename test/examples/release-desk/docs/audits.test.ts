@@ -29,8 +29,7 @@ describe("docs.readme", () => {
   it.live("finds what is missing in a README, and commands that name no script", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(readme.audit, {
-        "README.md":
-          "# x\n\n```\nplain\n```\n\n```sh\nnpm ci && npm run nothing\nnpm test\n$ npm run build\n```\n",
+        "README.md": "# x\n\n```\nplain\n```\n\n```sh\nnpm ci && npm run nothing\nnpm test\n$ npm run build\n```\n",
         "package.json": JSON.stringify({ scripts: { build: "x" } })
       })
       assert.deepStrictEqual(places(made).toSorted(), [
