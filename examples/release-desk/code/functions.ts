@@ -1,18 +1,10 @@
 /**
  * Finds the functions of a source file: where each begins and ends, and how long it is itself.
  *
- * JavaScript and TypeScript are parsed. For other languages it is a scan of braces or indentation, and says so.
- *
- * **Gotchas**
- *
- * The bound on brackets keeps out the plain cases only. Other ways of nesting end the process that parses such a file;
- * `Parser` keeps that away from the desk.
+ * It is a scan of braces or indentation, not a parse, and the findings say so.
  *
  * @since 0.1.0
  */
-import { Hash, Predicate, Schema } from "effect"
-import { parseSync } from "oxc-parser"
-
 import type { Language } from "./languages.ts"
 import type { Line } from "./lexer.ts"
 import { scan } from "./lexer.ts"
@@ -24,69 +16,17 @@ import { scan } from "./lexer.ts"
  *
  * - `line`, `end`: first and last line, from 1.
  * - `own`: lines without those of functions inside it.
- * - `bodyLines`: lines of its body, comments and blank lines left out.
- * - `body`: what tells such bodies apart; the text itself would hold the whole repository in memory.
+ * - `body`: its code, comments and blank lines left out, one trimmed line each.
  *
  * @category models
  * @since 0.1.0
  */
-export const Function = Schema.Struct({
-  name: Schema.String,
-  line: Schema.Int,
-  end: Schema.Int,
-  own: Schema.Int,
-  bodyLines: Schema.Int,
-  body: Schema.String
-})
-
-/**
- * @category models
- * @since 0.1.0
- */
-export type Function = typeof Function.Type
-
-/**
- * What a file gave.
- *
- * **Details**
- *
- * - `exact`: parsed, not guessed.
- * - `problem`: why it could not be read as its language; the line is 0 when it is not known. `refused` when that says
- *   nothing against the file.
- *
- * @category models
- * @since 0.1.0
- */
-export const Functions = Schema.Struct({
-  functions: Schema.Array(Function),
-  exact: Schema.Boolean,
-  problem: Schema.optionalKey(
-    Schema.Struct({ line: Schema.Int, reason: Schema.String, refused: Schema.optionalKey(Schema.Boolean) })
-  )
-})
-
-/**
- * @category models
- * @since 0.1.0
- */
-export type Functions = typeof Functions.Type
-
-const none: Functions = { functions: [], exact: true }
-
-/** Brackets nested deeper than this are not parsed: a parser that recurses would overflow. */
-const deepest = 300
-
-const depthOf = (lines: ReadonlyArray<{ readonly code: string }>): number => {
-  let depth = 0
-  let most = 0
-  for (const { code } of lines) {
-    for (let at = 0; at < code.length; at++) {
-      const char = code[at]
-      if (char === "{" || char === "(" || char === "[") most = Math.max(most, ++depth)
-      else if (char === "}" || char === ")" || char === "]") depth = Math.max(0, depth - 1)
-    }
-  }
-  return most
+export interface Function {
+  readonly name: string
+  readonly line: number
+  readonly end: number
+  readonly own: number
+  readonly body: ReadonlyArray<string>
 }
 
 interface Span {
@@ -106,99 +46,94 @@ const measure = (spans: ReadonlyArray<Span>, lines: ReadonlyArray<Line>): Array<
     if (parent !== undefined) inner.set(parent, (inner.get(parent) ?? 0) + (span.end - span.line + 1))
     open.push(span)
   }
-  return ordered.map((span) => {
-    const said = lines
+  return ordered.map((span) => ({
+    ...span,
+    own: Math.max(1, span.end - span.line + 1 - (inner.get(span) ?? 0)),
+    body: lines
       .slice(span.line, span.end)
       .map(({ kept }) => kept.trim())
       .filter((line) => line !== "")
-    return {
-      ...span,
-      own: Math.max(1, span.end - span.line + 1 - (inner.get(span) ?? 0)),
-      bodyLines: said.length,
-      body: fingerprint(said.join("\n"))
-    }
-  })
+  }))
 }
 
-/** Three figures that tell texts apart well enough. */
-const fingerprint = (text: string): string =>
-  `${text.length}:${Hash.string(text)}:${Hash.string(text.slice(text.length >> 1))}`
+const keywords = new Set([
+  "if",
+  "for",
+  "while",
+  "switch",
+  "catch",
+  "with",
+  "return",
+  "await",
+  "new",
+  "function",
+  "else",
+  "do"
+])
 
-const lineStarts = (text: string): ReadonlyArray<number> => {
-  const starts = [0]
-  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1)
-  return starts
-}
+/** So much of what stands before a brace is looked at. */
+const lookBehind = 400
 
-const lineAt = (starts: ReadonlyArray<number>, offset: number): number => {
-  let low = 0
-  let high = starts.length - 1
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1
-    if (starts[middle]! <= offset) low = middle
-    else high = middle - 1
+/** The function that a brace opens, by what stands before it; `undefined` when it opens something else. */
+const opened = (before: string): string | undefined => {
+  if (/=>\s*$/.test(before)) {
+    const named = [
+      ...before.matchAll(/(?:\b(?:const|let|var)\s+|[^\w$.]|^)([\w$]{1,100})\s*(?::[^=:]{0,150})?[:=](?![=>])/g)
+    ].at(-1)
+    return named?.[1] ?? "a function"
   }
-  return low + 1
+  const declared = /\bfunction\b\s*\*?\s*([\w$]{0,100})\s*(?:<[^()]{0,200}>)?\s*\(.*\)\s*(?::[^{}]{0,200})?$/s.exec(
+    before
+  )
+  if (declared !== null) return declared[1] === "" ? "a function" : declared[1]
+  const method = /(?:^|[\s*])#?([\w$]{1,100})\s*(?:<[^<>]{0,100}>)?\([^()]{0,300}\)\s*(?::[^{}()]{0,150})?$/.exec(
+    before
+  )
+  return method === null || keywords.has(method[1]!) ? undefined : method[1]
 }
 
-const nameIn = (value: unknown): string | undefined =>
-  Predicate.hasProperty(value, "name") && Predicate.isString(value.name) ? value.name : undefined
-
-/** Walks a syntax tree with a stack of its own. */
-const spansIn = (program: unknown, starts: ReadonlyArray<number>): Array<Span> => {
-  const spans: Array<Span> = []
-  const waiting: Array<readonly [node: unknown, name: string]> = [[program, ""]]
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const [node, given] = next
-    if (Array.isArray(node)) {
-      for (const child of node) waiting.push([child, ""])
-      continue
-    }
-    if (!Predicate.isObject(node)) continue
-    const typed = node as Readonly<Record<string, unknown>>
-    const { end, start, type } = typed
-    const own = nameIn(typed["id"]) ?? nameIn(typed["key"]) ?? ""
-    if (
-      (type === "FunctionDeclaration" || type === "FunctionExpression" || type === "ArrowFunctionExpression") &&
-      Predicate.isNumber(start) &&
-      Predicate.isNumber(end)
-    ) {
-      const name = own || given || "a function"
-      spans.push({ name, line: lineAt(starts, start), end: lineAt(starts, Math.max(start, end - 1)) })
-    }
-    for (const key in typed) {
-      if (key === "type" || key === "start" || key === "end") continue
-      const child = typed[key]
-      if (Predicate.isObject(child) || Array.isArray(child)) waiting.push([child, own])
-    }
-  }
-  return spans
+interface Frame {
+  readonly name: string | undefined
+  readonly line: number
+  before: string
+  parens: number
 }
 
-const ofJavaScript = (path: string, text: string, language: Language): Functions => {
+/**
+ * Braces again, with what a brace opens read from what stands before it. A parser would know better, but the native ones
+ * end the whole process on a file that nests too deep, and the repository is not ours.
+ */
+const ofJavaScript = (text: string, language: Language): ReadonlyArray<Function> => {
   const lines = scan(text, language.syntax)
-  const depth = depthOf(lines)
-  if (depth > deepest) {
-    return {
-      ...none,
-      problem: { line: 0, reason: `not parsed: its brackets are nested ${depth} deep`, refused: true }
+  const spans: Array<Span> = []
+  const frames: Array<Frame> = [{ name: undefined, line: 0, before: "", parens: 0 }]
+  for (let index = 0; index < lines.length; index++) {
+    const { code } = lines[index]!
+    if (code.length > 2_000) continue // data, or written by a tool
+    for (const char of code) {
+      const top = frames.at(-1)!
+      if (char === "{") {
+        frames.push({ name: opened(top.before), line: index + 1, before: "", parens: 0 })
+      } else if (char === "}") {
+        if (frames.length === 1) continue
+        const { line, name } = frames.pop()!
+        if (name !== undefined) spans.push({ name, line, end: index + 1 })
+        const outer = frames.at(-1)!
+        outer.before = outer.parens > 0 ? `${outer.before}{}`.slice(-lookBehind) : ""
+      } else if (char === ";" && top.parens === 0) top.before = ""
+      else {
+        if (char === "(") top.parens += 1
+        else if (char === ")") top.parens = Math.max(0, top.parens - 1)
+        top.before = top.before.length < lookBehind ? top.before + char : (top.before + char).slice(-lookBehind / 2)
+      }
     }
+    const top = frames.at(-1)!
+    if (top.before !== "") top.before += " "
   }
-  const starts = lineStarts(text)
-  try {
-    const parsed = parseSync(path, text)
-    const [error] = parsed.errors
-    if (error !== undefined && parsed.program.body.length === 0) {
-      const offset = error.labels[0]?.start ?? 0
-      return { ...none, problem: { line: lineAt(starts, offset), reason: `not parsed: ${error.message}` } }
-    }
-    return { functions: measure(spansIn(parsed.program, starts), lines), exact: true }
-  } catch (error) {
-    return { ...none, problem: { line: 0, reason: `not parsed: ${String(error).slice(0, 200)}` } }
-  }
+  return measure(spans, lines)
 }
 
-const ofPython = (text: string, language: Language): Functions => {
+const ofPython = (text: string, language: Language): ReadonlyArray<Function> => {
   const lines = scan(text, language.syntax)
   const spans: Array<Span> = []
   const open: Array<{ readonly name: string; readonly line: number; readonly indent: number }> = []
@@ -216,7 +151,7 @@ const ofPython = (text: string, language: Language): Functions => {
     last = index + 1
   }
   for (const { line, name } of open) spans.push({ name, line, end: last })
-  return { functions: measure(spans, lines), exact: false }
+  return measure(spans, lines)
 }
 
 const headers: Readonly<Record<string, RegExp>> = {
@@ -231,7 +166,7 @@ const headers: Readonly<Record<string, RegExp>> = {
   PHP: /^\s*(?:(?:public|private|protected|static)\s+)*function\s+(\w{1,100})/
 }
 
-const ofBraces = (text: string, language: Language, header: RegExp): Functions => {
+const ofBraces = (text: string, language: Language, header: RegExp): ReadonlyArray<Function> => {
   const lines = scan(text, language.syntax)
   const spans: Array<Span> = []
   const open: Array<{ readonly name: string; readonly line: number; readonly depth: number }> = []
@@ -256,7 +191,7 @@ const ofBraces = (text: string, language: Language, header: RegExp): Functions =
       } else if (char === ";" && depth === (open.at(-1)?.depth ?? -1) + 1) pending = undefined
     }
   }
-  return { functions: measure(spans, lines), exact: false }
+  return measure(spans, lines)
 }
 
 /**
@@ -265,9 +200,9 @@ const ofBraces = (text: string, language: Language, header: RegExp): Functions =
  * @category scanning
  * @since 0.1.0
  */
-export const functionsOf = (path: string, text: string, language: Language): Functions => {
-  if (language.name === "JavaScript" || language.name === "TypeScript") return ofJavaScript(path, text, language)
+export const functionsOf = (text: string, language: Language): ReadonlyArray<Function> => {
+  if (language.name === "JavaScript" || language.name === "TypeScript") return ofJavaScript(text, language)
   if (language.name === "Python") return ofPython(text, language)
   const header = headers[language.name]
-  return header === undefined ? none : ofBraces(text, language, header)
+  return header === undefined ? [] : ofBraces(text, language, header)
 }
