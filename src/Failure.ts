@@ -90,7 +90,13 @@ const isKind = (value: unknown): value is Kind => Predicate.isString(value) && k
  * @category marking
  * @since 0.1.0
  */
-export const isMarked = (error: unknown): error is Marked => Predicate.hasProperty(error, kind) && isKind(error[kind])
+export const isMarked = (error: unknown): error is Marked => {
+  try {
+    return Predicate.hasProperty(error, kind) && isKind(error[kind])
+  } catch {
+    return false // an error whose properties cannot be read says nothing
+  }
+}
 
 /**
  * The kind that an error carries, or `undefined` for an unmarked one.
@@ -112,8 +118,12 @@ export const kindOf = (error: unknown): Kind | undefined => (isMarked(error) ? e
  */
 export const retryAfterOf = (error: unknown): Duration.Duration | undefined => {
   if (!isMarked(error)) return undefined
-  const millis = error.retryAfterMillis
-  return millis !== undefined && Number.isFinite(millis) && millis >= 0 ? Duration.millis(millis) : undefined
+  try {
+    const millis = error.retryAfterMillis
+    return millis !== undefined && Number.isFinite(millis) && millis >= 0 ? Duration.millis(millis) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /**

@@ -28,6 +28,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import { format } from "effect/Formatter"
 
 /**
  * The numbers of a budget.
@@ -64,11 +65,13 @@ export interface RestartIntensity {
   head: number
 }
 
+const show = (value: unknown): string => (typeof value === "string" ? value : format(value))
+
 const windowOf = (input: Duration.Input): Duration.Duration => {
   const within = Duration.fromInput(input)
   if (within._tag === "None" || !Duration.isFinite(within.value) || Duration.toMillis(within.value) <= 0) {
     throw new RangeError(
-      `RestartIntensity.make: within must be a finite duration greater than zero, got ${String(input)}`
+      `RestartIntensity.make: within must be a finite duration greater than zero, got ${show(input)}`
     )
   }
   return within.value
@@ -87,7 +90,7 @@ const windowOf = (input: Duration.Input): Duration.Duration => {
 export const make = (options?: Options | undefined): RestartIntensity => {
   const restarts = options?.restarts ?? 3
   if (!Number.isSafeInteger(restarts) || restarts < 0) {
-    throw new RangeError(`RestartIntensity.make: restarts must be a whole number >= 0, got ${String(restarts)}`)
+    throw new RangeError(`RestartIntensity.make: restarts must be a whole number >= 0, got ${show(restarts)}`)
   }
   const within = windowOf(options?.within ?? "5 seconds")
   return { restarts, within, withinNanos: Duration.toMillis(within) * 1_000_000, marks: [], head: 0 }

@@ -218,7 +218,85 @@ describe("a tree under attack", () => {
     )
   })
 
+  describe("directives and delays", () => {
+    it.effect(
+      "R-106 onFailure is asked neither about a typed error beside a bug nor about a time-out of the init",
+      () =>
+        Effect.gen(function* () {
+          const stage = new Stage()
+          const asked: Array<unknown> = []
+          let slow = false
+          const child = Child.make(
+            "a",
+            Effect.gen(function* () {
+              if (slow) yield* Effect.never
+              slow = true
+              yield* Effect.addFinalizer(() => Effect.die("bug"))
+              return Effect.fail("typed")
+            }),
+            {
+              initTimeout: "1 second",
+              onFailure: (error) => {
+                asked.push(error)
+                return "escalate"
+              }
+            }
+          )
+          const { tree } = yield* stage.start(Supervisor.make("root", { children: [child] }))
+          yield* until("it starts again", () => stage.of("Starting", "a").length === 2)
+          yield* TestClock.adjust("1 second")
+          yield* until("the time-out", () => stage.of("BackingOff", "a").length === 1)
+          assert.deepStrictEqual(asked, [])
+          yield* tree.stop
+        })
+    )
+
+    it.effect("R-105 a restart that fails to start late in the tree's life is no time of health", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        let broken = false
+        const root = Supervisor.make("root", {
+          intensity: plenty,
+          children: [
+            stage.child("a", {
+              init: Effect.suspend(() => (broken ? Effect.die("x") : Effect.void)),
+              backoff: Schedule.exponential("1 second")
+            })
+          ]
+        })
+        const { tree } = yield* stage.start(root)
+        yield* TestClock.adjust("1 hour")
+        broken = true
+        stage.end("a")
+        yield* quiet
+        for (let i = 0; i < 7; i++) yield* TestClock.adjust(`${2 ** i} seconds`)
+        assert.deepStrictEqual(
+          stage.of("BackingOff", "a").map((event) => (event.until - event.at) / 1_000),
+          [1, 2, 4, 8, 16, 32, 64, 128]
+        )
+        yield* tree.stop
+      })
+    )
+  })
+
   describe("what callers without types may do", () => {
+    it.effect("an error that throws when it is read is an error like any other", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const refuse = (): never => {
+          throw new Error("no access")
+        }
+        const error = new Proxy({}, { get: refuse, has: refuse, getPrototypeOf: refuse, ownKeys: refuse })
+        const root = Supervisor.make("root", { children: [stage.child("a"), stage.child("b")] })
+        const { tree } = yield* stage.start(root)
+        stage.end("a", Effect.fail(error))
+        stage.end("b", Effect.die(error))
+        yield* until("both are back", () => stage.of("Started").length === 5)
+        assert.lengthOf(stage.of("Restarting"), 2)
+        yield* tree.stop
+      })
+    )
+
     it.effect("a directive that is none counts as a restart", () =>
       Effect.gen(function* () {
         const stage = new Stage()

@@ -15,6 +15,15 @@ import type { Restart, Verdict } from "./transition.ts"
 /** What `onFailure` may answer. */
 export type Directive = "restart" | "stop" | "escalate"
 
+/** `instanceof` for values from outside: what cannot be read is no instance of anything. */
+export const isA = <A>(value: unknown, of: abstract new (...args: never) => A): value is A => {
+  try {
+    return value instanceof of
+  } catch {
+    return false
+  }
+}
+
 /**
  * Classifies by intent first: what was asked to stop is an ordered stop, whatever its cause looks like.
  *
@@ -31,8 +40,8 @@ export const reasonOf = (exit: Exit.Exit<unknown, unknown>, ordered: boolean, su
   let shutdown: Failure.Shutdown | undefined
   for (const reason of cause.reasons) {
     if (Cause.isInterruptReason(reason)) continue
-    if (Cause.isFailReason(reason) && reason.error instanceof Failure.Shutdown) shutdown = reason.error
-    else if (supervisor && Cause.isFailReason(reason) && reason.error instanceof GaveUp) {
+    if (Cause.isFailReason(reason) && isA(reason.error, Failure.Shutdown)) shutdown = reason.error
+    else if (supervisor && Cause.isFailReason(reason) && isA(reason.error, GaveUp)) {
       return { _tag: "GaveUp", path: reason.error.path, cause: reason.error.cause }
     } else return { _tag: "Error", cause }
   }

@@ -345,7 +345,7 @@ export abstract class Mount implements core.Child, Node {
     const typed = cause.reasons.find(Cause.isFailReason)
     const bug = cause.reasons.some((reason) => Cause.isDieReason(reason) && !Failure.isMarked(reason.defect))
     // An infrastructure failure of the tree's own is not one of the child's errors.
-    if (onFailure !== undefined && typed !== undefined && !bug && !(typed.error instanceof InitTimeout)) {
+    if (onFailure !== undefined && typed !== undefined && !bug && !exits.isA(typed.error, InitTimeout)) {
       try {
         return onFailure(typed.error as never)
       } catch {
