@@ -5,7 +5,7 @@
  *
  * @since 0.1.0
  */
-import { Effect, Hash, Result, type Schema } from "effect"
+import { type Duration, Effect, Hash, Result, type Schema } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 
 import type { Audit, Finding } from "../Finding.ts"
@@ -35,12 +35,28 @@ const longFunction = (file: string, { line, name, own }: Function): Finding | un
       )
 
 /** Runs one of the project's own commands; its output is not kept. */
-const run = Effect.fnUntraced(function* (root: string, { command: [program, ...args], from, kind }: Check) {
+const run = Effect.fnUntraced(function* (
+  root: string,
+  { command: [program, ...args], from, kind }: Check,
+  limit: Duration.Input
+) {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const words = [program, ...args].join(" ")
   const ended = yield* spawner
-    .exitCode(ChildProcess.make(program, args, { cwd: root, stdin: "ignore", stdout: "ignore", stderr: "ignore" }))
-    .pipe(Effect.timeout("5 minutes"), Effect.result)
+    .exitCode(
+      ChildProcess.make(program, args, {
+        cwd: root,
+        stdin: "ignore",
+        stdout: "ignore",
+        stderr: "ignore",
+        // A test runner that watches for changes would never end by itself; many do not watch under CI.
+        env: { CI: "true" },
+        extendEnv: true,
+        // A command may not mind being asked to end, and the limit must hold all the same.
+        forceKillAfter: "2 seconds"
+      })
+    )
+    .pipe(Effect.timeout(limit), Effect.result)
   const exitStatus = Result.isSuccess(ended) ? Number(ended.success) : undefined
   const fact = { kind, command: words, from, ran: true, exitStatus: exitStatus ?? "did not end by itself" }
   if (exitStatus === 0) return { fact, findings: [] }
@@ -53,14 +69,15 @@ const run = Effect.fnUntraced(function* (root: string, { command: [program, ...a
  *
  * **Details**
  *
- * - `runChecks`: whether to run the project's own commands, each for at most 5 minutes. Default `false`.
+ * - `runChecks`: whether to run the project's own commands. Default `false`.
+ * - `checkLimit`: time for each of them, default 5 minutes; one that takes longer is ended, and is a finding.
  *
  * @category audits
  * @since 0.1.0
  */
 export const audit = Effect.fnUntraced(function* (
   repository: Repository,
-  options?: { readonly runChecks?: boolean | undefined } | undefined
+  options?: { readonly runChecks?: boolean | undefined; readonly checkLimit?: Duration.Input | undefined } | undefined
 ) {
   const findings: Array<Finding> = []
   const seen = new Map<string, { readonly file: string; readonly line: number; readonly name: string }>()
@@ -75,6 +92,7 @@ export const audit = Effect.fnUntraced(function* (
         const found = functionsOf(content, language)
         functions += found.length
         if (isTest(path)) return // tests are long and alike on purpose
+        let told = 0 // what stands inside of a function that was named as a duplicate goes without saying
         for (const each of found) {
           const long = longFunction(path, each)
           if (long !== undefined) findings.push(long)
@@ -84,7 +102,8 @@ export const audit = Effect.fnUntraced(function* (
           const key = `${language.name}:${body.length}:${each.body.length}:${Hash.string(body)}:${Hash.string(body.slice(body.length >> 1))}`
           const twin = seen.get(key)
           if (twin === undefined) seen.set(key, { file: path, line: each.line, name: each.name })
-          else if (twin.file !== path || twin.line !== each.line) {
+          else if (each.end > told && (twin.file !== path || twin.line !== each.line)) {
+            told = each.end
             findings.push(
               finding(
                 "duplicate-function",
@@ -114,7 +133,7 @@ export const audit = Effect.fnUntraced(function* (
       facts.push({ kind: check.kind, command: check.command.join(" "), from: check.from, ran: false })
       continue
     }
-    const ran = yield* run(repository.root, check)
+    const ran = yield* run(repository.root, check, options.checkLimit ?? "5 minutes")
     facts.push(ran.fact)
     findings.push(...ran.findings)
   }

@@ -158,6 +158,26 @@ describe("code.complexity", () => {
     })
   )
 
+  it.live("names a duplicate once, not again for every function inside it", () =>
+    Effect.gen(function* () {
+      const twice = (name: string) => `function ${name}() {\n${body(3)}\n  function inner() {\n${body(12)}\n  }\n}\n`
+      const made = yield* auditOf(complexity.audit, { "a.ts": twice("one"), "b.ts": twice("two") })
+      assert.deepStrictEqual(places(made), ["duplicate-function b.ts:1", "no-test-command :0"])
+    })
+  )
+
+  it.live("ends a check that takes too long and does not mind being asked to end", () =>
+    Effect.gen(function* () {
+      const stubborn = "node -e \"process.on('SIGTERM',()=>{});setInterval(()=>{},1000)\""
+      const made = yield* auditOf(
+        (repository) => complexity.audit(repository, { runChecks: true, checkLimit: "1 second" }),
+        { "package.json": JSON.stringify({ scripts: { test: stubborn } }) }
+      )
+      assert.deepStrictEqual(places(made), ["check-failed package.json:0"])
+      assert.include(made.findings[0]?.message, "could not be run to its end")
+    })
+  )
+
   it.live("names the project's own checks, and runs none unless asked", () =>
     Effect.gen(function* () {
       const files = {
