@@ -22,7 +22,8 @@ export const check = (root: Child.Any): ReadonlyArray<string> => {
   for (const [spec, path] of waiting) {
     const { strategy, intensity } = spec.policy
     const budget = RestartIntensity.make(intensity)
-    const share = Duration.toMillis(budget.within) / budget.restarts
+    // Without a restart to spend, the first crash is the last: there is nothing that could go on for ever.
+    const share = budget.restarts === 0 ? Number.NaN : Duration.toMillis(budget.within) / budget.restarts
     for (const child of spec.children) {
       if (isSupervisor(child)) waiting.push([child, `${path}/${child.id}`])
       const { shutdown, declaredShutdown } = child.policy

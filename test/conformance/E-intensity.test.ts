@@ -236,6 +236,9 @@ describe("E: intensity", () => {
       assert.match(Tree.check(of("one-for-all", slow)).join(), /root: a group stop may wait 3s for slow/)
       assert.deepStrictEqual(Tree.check(of("one-for-one", slow)), [])
       assert.deepStrictEqual(Tree.check(of("one-for-all", plain)), [])
+      const endless = Child.effect("endless", Effect.never, { shutdown: "Infinity" })
+      const none = { strategy: "one-for-all", intensity: { restarts: 0 }, children: [endless] } as const
+      assert.deepStrictEqual(Tree.check(Supervisor.make("root", none)), [])
       const stage = new Stage()
       yield* stage.start(of("rest-for-one", slow))
       assert.strictEqual(stage.of("Warning").length, 1)
