@@ -73,7 +73,7 @@ const container = /^(?:[ \t]{0,12}(?:>|[-+*]|\d{1,9}[.)])){100}/
  * Why a file is not given to the parser, which would overflow on it or take minutes; `undefined` when it is.
  *
  * What takes the parser quadratic time is counted for each block, that is, up to the next blank line: every opening mark
- * may be matched against the rest of the block, every cell of a table against the others. A line that continues nested
+ * may be matched against the rest of the block, every cell of a table and every underlined line against the others. A line that continues nested
  * quotes or lists costs as much as they are deep.
  */
 const refusal = (text: string): string | undefined => {
@@ -85,11 +85,13 @@ const refusal = (text: string): string | undefined => {
   let cells = 0
   let lines = 0
   let nested = 0
+  let underlines = 0
   let footnotes = 0
   let headings = 0
   const endBlock = (): void => {
     cost += marks * length + 10 * ticks * length + cells * cells + 10_000 * lines * nested
-    length = marks = ticks = cells = lines = nested = 0
+    cost += 4 * underlines * lines
+    length = marks = ticks = cells = lines = nested = underlines = 0
   }
   for (const line of text.split(/\r\n|\r|\n/)) {
     const start = /[^\s>]/.exec(line)?.index ?? -1
@@ -103,6 +105,7 @@ const refusal = (text: string): string | undefined => {
     }
     if (line.startsWith("[^")) footnotes += 1
     if (line.startsWith("#")) headings += 1
+    if (/^ {0,3}(?:=+|-+)[ \t]*$/.test(line)) underlines += 1
     if (start > 8) nested = Math.max(nested, start / 4)
     lines += 1
     length += line.length + 1

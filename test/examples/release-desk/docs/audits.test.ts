@@ -18,7 +18,8 @@ describe("markdown", () => {
     "[".repeat(200_000),
     "*".repeat(100_000),
     `${" ".repeat(50_000)}- x`,
-    "`".repeat(50_000)
+    "`".repeat(50_000),
+    "a\n=\n".repeat(30_000)
   ])("is parsed or refused, and never overflows (%#)", (text) => {
     const document = parse(text)
     assert.isTrue(typeof document === "string" || document.headings.length === 0)
