@@ -10,7 +10,7 @@ import { atMost, finding, oneLine } from "../../../examples/release-desk/Finding
 import * as Repository from "../../../examples/release-desk/Repository.ts"
 import { folder } from "./folder.ts"
 
-// Live, because the file system is the real one; nothing waits.
+// Real time, because the file system is the real one; nothing waits.
 
 const opened = (
   files: Readonly<Record<string, string | Uint8Array>>,
