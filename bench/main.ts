@@ -1,10 +1,14 @@
 /**
- * `npm run bench -- [GROUP] [--reps N] [--smoke] [--json FILE]`
+ * `npm run bench -- [GROUP] [--reps N] [--only WORKLOAD] [--scale X] [--smoke] [--json FILE]`
  *
- * Runs each workload on the library and on the reference line, interleaved, every sample in a fresh process, and prints
- * cost over cost: above 1 is slower or bigger. Times are never asserted; machines are shared and noisy.
+ * Runs each workload on the library, on the reference line and on the peers that are installed, interleaved, every
+ * sample in a fresh process, and prints cost over cost of the same repetition: above 1 is slower or bigger. Times are
+ * never asserted; machines are shared and noisy.
+ *
+ * Peers: `npm install --prefix bench` brings nact and xstate; Erlang/OTP takes part where `erl` and `erlc` are on the
+ * path.
  */
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
@@ -36,13 +40,21 @@ const groups: Readonly<Record<string, ReadonlyArray<Metric>>> = {
     { workload: "W3", metric: "ask-100", unit: "µs", target: 0.25 },
     { workload: "W3", metric: "ask-100-effect", unit: "µs" },
     { workload: "W4", metric: "restart", unit: "µs", target: 0.5 },
+    { workload: "W4", metric: "restart-among-1000", unit: "µs", target: 0.5 },
+    { workload: "W4", metric: "restart-depth-50", unit: "µs", target: 0.5 },
     { workload: "W4", metric: "all-100", unit: "µs", target: 0.15 }
   ]
 }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { reps: { type: "string" }, smoke: { type: "boolean" }, json: { type: "string" }, scale: { type: "string" } }
+  options: {
+    reps: { type: "string" },
+    only: { type: "string" },
+    smoke: { type: "boolean" },
+    json: { type: "string" },
+    scale: { type: "string" }
+  }
 })
 const chosen = positionals.length > 0 ? positionals : Object.keys(groups)
 const unknown = chosen.find((name) => groups[name] === undefined)
@@ -67,36 +79,60 @@ const sample = (contender: string, workload: string): Record<string, number> =>
     )
   )
 
+const resolves = (name: string): boolean => {
+  try {
+    import.meta.resolve(name)
+    return true
+  } catch {
+    return false
+  }
+}
+const runs = (command: string, args: ReadonlyArray<string>): boolean =>
+  spawnSync(command, args, { stdio: "ignore" }).error === undefined
+
+const reference = "effect-raw"
+const peers = (["nact", "xstate", "otp"] as const).filter((peer) => {
+  if (values.smoke === true) return false
+  const there = peer === "otp" ? runs("erlc", ["-help"]) && runs("erl", ["-version"]) : resolves(peer)
+  if (!there) process.stdout.write(`${peer} is not installed and left out\n`)
+  return there
+})
+const contenders = [reference, "espalier", ...peers]
+
 const show = ({ median, min, max }: Summary, digits = 2): string =>
   `${median.toFixed(digits)} [${min.toFixed(digits)}-${max.toFixed(digits)}]`
 
 const records: Array<object> = []
 for (const group of chosen) {
-  const metrics = groups[group]!
+  const metrics = groups[group]!.filter(({ workload }) => values.only === undefined || workload === values.only)
   const table = new Table({
     style: { head: [], border: [], compact: true },
-    head: ["", "metric", "unit", "effect-raw", "espalier", "× raw", "target"]
+    head: ["", "metric", "unit", reference, "espalier", "× raw", "target", ...peers.map((peer) => `${peer} × raw`)]
   })
   for (const workload of new Set(metrics.map((metric) => metric.workload))) {
-    const rounds = Array.from({ length: reps }, () => ({
-      raw: sample("effect-raw", workload),
-      ours: sample("espalier", workload)
-    }))
+    const rounds = Array.from({ length: reps }, () =>
+      Object.fromEntries(contenders.map((contender) => [contender, sample(contender, workload)]))
+    )
     for (const { metric, unit, target } of metrics.filter((some) => some.workload === workload)) {
-      const raw = summary(rounds.map((round) => round.raw[metric]!))
-      const ours = summary(rounds.map((round) => round.ours[metric]!))
-      const ratio = summary(rounds.map((round) => round.ours[metric]! / round.raw[metric]!))
+      const figures = new Map<string, { readonly cost: Summary; readonly ratio: Summary }>()
+      for (const contender of contenders) {
+        if (rounds.some((round) => round[contender]![metric] === undefined)) continue
+        const cost = summary(rounds.map((round) => round[contender]![metric]!))
+        const ratio = summary(rounds.map((round) => round[contender]![metric]! / round[reference]![metric]!))
+        figures.set(contender, { cost, ratio })
+        records.push({ workload, contender, metric, unit, ...cost, ratio: { raw: ratio.median } })
+      }
+      const ours = figures.get("espalier")!
       table.push([
         workload,
         metric,
         unit,
-        show(raw),
-        show(ours),
-        show(ratio),
-        target === undefined ? "" : `≤ ${target}`
+        show(figures.get(reference)!.cost),
+        show(ours.cost),
+        show(ours.ratio),
+        target === undefined ? "" : `≤ ${target}`,
+        ...peers.map((peer) => figures.get(peer)?.ratio.median.toFixed(2) ?? "")
       ])
-      records.push({ workload, contender: "effect-raw", metric, unit, ...raw, ratio: { raw: 1 } })
-      records.push({ workload, contender: "espalier", metric, unit, ...ours, ratio: { raw: ratio.median } })
     }
   }
   process.stdout.write(`${group}, ${reps} repetitions, scale ${scale}\n${table.toString()}\n`)

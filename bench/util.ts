@@ -29,6 +29,19 @@ export const heap = async (): Promise<number> => {
   return memory.heapUsed + memory.external
 }
 
+/** A count at a scale, 100 at least. */
+export const at = (count: number, scale: number): number => Math.max(100, Math.round(count * scale))
+
+/** Microseconds for one of `n` cycles, after some that are not counted. */
+export const timed = async (n: number, warmUp: number, cycle: (i: number) => Promise<unknown>): Promise<number> => {
+  let t0 = now()
+  for (let i = 0; i < warmUp + n; i++) {
+    if (i === warmUp) t0 = now()
+    await cycle(i)
+  }
+  return ((now() - t0) * 1000) / n
+}
+
 /** One workload of one contender: figures by metric, in the unit of the metric. */
 export type Workload = (scale: number) => Promise<Readonly<Record<string, number>>>
 

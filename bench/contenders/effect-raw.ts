@@ -5,7 +5,7 @@
 import { Deferred, Effect, Fiber, Queue } from "effect"
 
 import type { Contender } from "../util.ts"
-import { heap, now } from "../util.ts"
+import { at, heap, now } from "../util.ts"
 
 type Handle<S, M> = (state: S, message: M) => S | Effect.Effect<S, string>
 
@@ -171,7 +171,6 @@ const groupRestarts = (n: number, warmUp: number, size: number) =>
   })
 
 const run = Effect.runPromise
-const at = (count: number, scale: number): number => Math.max(100, Math.round(count * scale))
 
 export const contender: Contender = {
   W1: (scale) => run(startStop(at(100_000, scale))),
@@ -185,8 +184,13 @@ export const contender: Contender = {
     const many = await run(asks(at(100_000, scale), 100))
     return { ask: one, "ask-effect": one, "ask-100": many, "ask-100-effect": many }
   },
-  W4: async (scale) => ({
-    restart: await run(restarts(at(5_000, scale), at(20_000, scale))),
-    "all-100": await run(groupRestarts(at(200, scale), at(1_000, scale), 100))
-  })
+  W4: async (scale) => {
+    const restart = await run(restarts(at(5_000, scale), at(20_000, scale)))
+    return {
+      restart,
+      "restart-among-1000": restart,
+      "restart-depth-50": restart,
+      "all-100": await run(groupRestarts(at(200, scale), at(1_000, scale), 100))
+    }
+  }
 }

@@ -1,10 +1,10 @@
 /** The same workloads on this library, with supervision, time-outs, tracing and shutdown order as they are. */
 import { Context, Effect, Fiber, Schema } from "effect"
 import { Rpc } from "effect/rpc"
-import { Actor, Child, Supervisor } from "espalier"
 
+import { Actor, Child, Supervisor } from "../../src/index.ts"
 import type { Contender } from "../util.ts"
-import { heap, now } from "../util.ts"
+import { at, heap, now } from "../util.ts"
 
 class Counter extends Actor.Service<Counter>()("Counter", [
   Rpc.make("Add", { payload: Schema.Number, success: Schema.Number }),
@@ -14,7 +14,7 @@ class Counter extends Actor.Service<Counter>()("Counter", [
 const quiet = { log: false }
 const unlimited = { restarts: 1_000_000_000, within: "1 hour" } as const
 
-const counter = (onTotal: (total: number) => void, effects: boolean) =>
+const counter = (onTotal: (total: number) => void, effects: boolean, id = "counter") =>
   Counter.child(
     Effect.sync(() => {
       let total = 0
@@ -27,7 +27,8 @@ const counter = (onTotal: (total: number) => void, effects: boolean) =>
         Add: effects ? (by) => Effect.sync(() => add(by)) : add,
         Crash: () => Effect.die("boom")
       })
-    })
+    }),
+    { id }
   )
 
 const inTree = <A, E>(
@@ -107,7 +108,17 @@ const asks = (n: number, askers: number, effects: boolean) =>
     })
   )
 
-const restarts = (n: number, warmUp: number, size: number) =>
+interface Setting {
+  /** children that crash in turn */
+  readonly size: number
+  readonly strategy: Supervisor.Strategy
+  /** children beside them that never do */
+  readonly siblings?: number
+  /** supervisors above theirs */
+  readonly depth?: number
+}
+
+const restarts = (n: number, warmUp: number, { size, strategy, siblings = 0, depth = 0 }: Setting) =>
   Effect.gen(function* () {
     let left = size
     let ready: () => void = () => {}
@@ -123,23 +134,26 @@ const restarts = (n: number, warmUp: number, size: number) =>
         })
       )
     )
-    const root = Supervisor.make("root", { children, strategy: "one-for-all", intensity: unlimited })
+    const others = Array.from({ length: siblings }, (_, i) => Child.hide(counter(() => {}, false, `sibling-${i}`)))
+    let root = Supervisor.make("root", { children: [...children, ...others], strategy, intensity: unlimited })
+    for (let i = 0; i < depth; i++) root = Supervisor.make(`above-${i}`, { children: [root] })
     const context = yield* Supervisor.start(root, quiet)
     const refs = services.map((service) => Context.get(context, service))
-    let t0 = now()
-    for (let i = 0; i < warmUp + n; i++) {
-      if (i === warmUp) t0 = now()
-      yield* Effect.callback<void>((resume) => {
-        left = size
+    const cycle = (i: number) =>
+      Effect.callback<void>((resume) => {
+        left = strategy === "one-for-all" ? size : 1
         ready = () => resume(Effect.void)
         refs[i % size]!.tellUnsafe.Crash()
       })
+    let t0 = now()
+    for (let i = 0; i < warmUp + n; i++) {
+      if (i === warmUp) t0 = now()
+      yield* cycle(i)
     }
     return ((now() - t0) * 1000) / n
   }).pipe(Effect.scoped)
 
 const run = Effect.runPromise
-const at = (count: number, scale: number): number => Math.max(100, Math.round(count * scale))
 
 export const contender: Contender = {
   W1: (scale) => run(startStop(at(100_000, scale))),
@@ -156,7 +170,13 @@ export const contender: Contender = {
     "ask-100-effect": await run(asks(at(100_000, scale), 100, true))
   }),
   W4: async (scale) => ({
-    restart: await run(restarts(at(5_000, scale), at(20_000, scale), 1)),
-    "all-100": await run(restarts(at(200, scale), at(1_000, scale), 100))
+    restart: await run(restarts(at(5_000, scale), at(20_000, scale), { size: 1, strategy: "one-for-one" })),
+    "restart-among-1000": await run(
+      restarts(at(5_000, scale), at(20_000, scale), { size: 1, strategy: "one-for-one", siblings: 1_000 })
+    ),
+    "restart-depth-50": await run(
+      restarts(at(5_000, scale), at(20_000, scale), { size: 1, strategy: "one-for-one", depth: 50 })
+    ),
+    "all-100": await run(restarts(at(200, scale), at(1_000, scale), { size: 100, strategy: "one-for-all" }))
   })
 }
