@@ -39,9 +39,8 @@ import type { Covariant } from "effect/Types"
 
 import { EffectMount, ignore as ignored } from "./internal/effectMount.ts"
 import type { Directive as Directive_ } from "./internal/exit.ts"
-import type { Mount, Policy } from "./internal/mount.ts"
+import type { Mount, Parent, Policy } from "./internal/mount.ts"
 import type { Runtime } from "./internal/runtime.ts"
-import type { SupervisorMount } from "./internal/supervisorMount.ts"
 import type { Restart as Restart_ } from "./internal/transition.ts"
 
 /**
@@ -71,7 +70,7 @@ export interface Child<out Provides, out E, out R> {
   /** @internal */
   readonly policy: Policy
   /** @internal */
-  mount(runtime: Runtime, parent: SupervisorMount, outer?: Context.Context<never> | undefined): Mount
+  mount(runtime: Runtime, parent: Parent, outer?: Context.Context<never> | undefined): Mount
 }
 
 /**

@@ -125,7 +125,9 @@ export class ActorMount extends Mount implements Addressee {
     for (let node: Mount | undefined = caller; node !== undefined; node = node.parent as Mount | undefined) {
       // Below their nearest common supervisor, one branch starts, and the other is down until that is done.
       const branch = this.branchOf(node.parent)
-      if (branch !== undefined) return branch !== node && node.state === "starting" && !branch.serving
+      if (branch !== undefined) {
+        return branch !== node && !node.parent!.concurrent && node.state === "starting" && !branch.serving
+      }
     }
     return false
   }

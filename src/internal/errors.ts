@@ -86,6 +86,9 @@ export class InitTimeout extends Schema.TaggedError<InitTimeout>("espalier/Super
  * - `running`: it must be stopped first
  * - `restarting`: it waits to be restarted; `stopChild` cancels that
  * - `called-from-init`: an init asked the supervisor that waits for this very init
+ * - `max-children`: the dynamic supervisor has as many children as it may have
+ * - `ignored`: the new child of a dynamic supervisor declined to start
+ * - `dynamic-supervisor`: its children come from a template, and none is kept that is down
  *
  * @category errors
  * @since 0.1.0
@@ -101,7 +104,10 @@ export class ChildRefused extends Schema.TaggedError<ChildRefused>("espalier/Tre
     "already-present",
     "running",
     "restarting",
-    "called-from-init"
+    "called-from-init",
+    "max-children",
+    "ignored",
+    "dynamic-supervisor"
   ])
 }) {
   override get message(): string {

@@ -18,6 +18,7 @@ import type { Event } from "./model.ts"
 import type { Mount, Trouble } from "./mount.ts"
 import type { Node, Runtime } from "./runtime.ts"
 import { CurrentNode } from "./runtime.ts"
+import { Supervising } from "./supervising.ts"
 import { SupervisorMount } from "./supervisorMount.ts"
 import type * as core from "./transition.ts"
 
@@ -56,7 +57,7 @@ export const events = (runtime: Runtime, root: () => Mount): Stream.Stream<Event
 
 /** Sends a request and waits for its answer. */
 const ask = (
-  supervisor: SupervisorMount,
+  supervisor: Supervising,
   child: string,
   message: (reply: core.Reply<Trouble>) => core.Message<Mount, Trouble>
 ): Effect.Effect<void, ChildRefused | StartFailure<never>> =>
@@ -83,7 +84,8 @@ const ask = (
   })
 
 /** Whether the caller is an init that the supervisor, or one above the caller up to it, is waiting for. */
-const waitsForCaller = (supervisor: SupervisorMount, caller: Node | undefined): boolean => {
+const waitsForCaller = (supervisor: Supervising, caller: Node | undefined): boolean => {
+  if (supervisor.concurrent) return false
   let node = caller as Mount | undefined
   while (node !== undefined) {
     if (node.parent === supervisor) return node.state === "starting"
@@ -98,9 +100,9 @@ const refusal = (supervisor: Mount, child: string, reason: ChildRefused["reason"
 export const handle = (node: Mount): Tree.Handle => {
   const onSupervisor = <A, E>(
     child: string,
-    request: (supervisor: SupervisorMount) => Effect.Effect<A, E>
+    request: (supervisor: Supervising) => Effect.Effect<A, E>
   ): Effect.Effect<A, E | ChildRefused> =>
-    node instanceof SupervisorMount ? request(node) : Effect.fail(refusal(node, child, "not-a-supervisor"))
+    node instanceof Supervising ? request(node) : Effect.fail(refusal(node, child, "not-a-supervisor"))
 
   return {
     path: node.path,
@@ -109,6 +111,9 @@ export const handle = (node: Mount): Tree.Handle => {
       Effect.contextWith((given: Context.Context<R>) =>
         onSupervisor(child.id, (supervisor) =>
           Effect.suspend(() => {
+            if (!(supervisor instanceof SupervisorMount)) {
+              return Effect.fail(refusal(supervisor, child.id, "dynamic-supervisor"))
+            }
             // It sees what the supervisor's children see, and what its caller brings along.
             const context = Context.merge(
               Context.omit(Scope.Scope, Tracer.ParentSpan, CurrentNode)(given as Context.Context<never>),
@@ -155,7 +160,7 @@ const lookUp = (root: SupervisorMount, path: ReadonlyArray<string>): Effect.Effe
   }
   let node: Mount = root
   for (const id of rest) {
-    if (!(node instanceof SupervisorMount)) return Effect.fail(refusal(node, id, "not-a-supervisor"))
+    if (!(node instanceof Supervising)) return Effect.fail(refusal(node, id, "not-a-supervisor"))
     const child: Mount | undefined = node.childOf(id)
     if (child === undefined) return Effect.fail(refusal(node, id, "not-found"))
     node = child

@@ -12,7 +12,7 @@
  * - M3. An end is reported only after the incarnation's finalizers, or after the grace time, with `leaked`.
  */
 import * as Cause from "effect/Cause"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
@@ -49,6 +49,8 @@ export interface Trouble {
 export interface Parent extends Node {
   readonly id: string
   readonly context: Context.Context<never>
+  /** its children are started side by side: none of them waits for another */
+  readonly concurrent: boolean
   post(message: core.Message<Mount, Trouble>): void
 }
 
@@ -69,6 +71,14 @@ export interface Incarnation {
   cancelTimer: (() => void) | undefined
   /** when a stop's patience ends, in nanoseconds: it covers the body and the finalizers together */
   stopBy: number | undefined
+}
+
+/** The place of a child that a template made. */
+export interface Place {
+  readonly id: string
+  /** keys of the references that the child itself finds */
+  readonly provides: ReadonlyArray<string>
+  context: Context.Context<never> | undefined
 }
 
 const defaultGrace = Duration.seconds(5)
@@ -107,9 +117,23 @@ export abstract class Mount implements core.Child, Node {
     this.outer = outer
   }
 
+  /** set for a child that a template made: what it is called there, beside others of the same spec */
+  place: Place | undefined
+
   /** the services that the child's effects find */
   get context(): Context.Context<never> {
-    return this.outer ?? this.parent?.context ?? this.runtime.context
+    if (this.outer !== undefined) return this.outer
+    const base = this.parent?.context ?? this.runtime.context
+    const { place } = this
+    if (place === undefined || place.provides.length === 0) return base
+    // Its siblings have references of the same key, so it finds its own and they find theirs.
+    return (place.context ??= Context.merge(base, this.provided(place.provides)))
+  }
+
+  /** its references of those keys, as services */
+  provided<P>(keys: ReadonlyArray<string>): Context.Context<P> {
+    const { refs } = this
+    return Context.makeUnsafe<P>(new Map(keys.map((key) => [key, refs.get(key)])))
   }
 
   /** the stable references that this place gives to others, by service key */
@@ -118,7 +142,7 @@ export abstract class Mount implements core.Child, Node {
   }
 
   get id(): string {
-    return this.policy.id
+    return this.place === undefined ? this.policy.id : this.place.id
   }
 
   get restart(): core.Restart {

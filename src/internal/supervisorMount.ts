@@ -6,37 +6,34 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Exit from "effect/Exit"
 
 import * as RestartIntensity from "../RestartIntensity.ts"
 import { GaveUp } from "./errors.ts"
 import type { ExitReason, Snapshot } from "./model.ts"
-import type { Incarnation, Parent, Policy, Trouble } from "./mount.ts"
-import { Mount } from "./mount.ts"
+import type { Incarnation, Mount, Parent, Trouble } from "./mount.ts"
 import type { Runtime } from "./runtime.ts"
+import type { SupervisingLife, SupervisingPolicy } from "./supervising.ts"
+import { Supervising } from "./supervising.ts"
 import * as core from "./transition.ts"
 
 /** A child's spec, as a supervisor needs it. */
 export interface Mountable {
   readonly id: string
   readonly provides: ReadonlyArray<string>
-  mount(runtime: Runtime, parent: SupervisorMount, outer?: Context.Context<never> | undefined): Mount
+  mount(runtime: Runtime, parent: Parent, outer?: Context.Context<never> | undefined): Mount
 }
 
-export interface SupervisorPolicy extends Policy {
+export interface SupervisorPolicy extends SupervisingPolicy {
   readonly strategy: core.Strategy
-  readonly intensity: RestartIntensity.Options | undefined
 }
 
-interface Life extends Incarnation {
+interface Life extends SupervisingLife {
   readonly state: core.State<Mount, Trouble>
-  readonly intensity: RestartIntensity.RestartIntensity
-  trouble: Trouble | undefined
 }
 
-export class SupervisorMount extends Mount implements Parent {
-  readonly kind = "supervisor"
+export class SupervisorMount extends Supervising {
+  readonly concurrent = false
   declare readonly policy: SupervisorPolicy
   declare protected current: Life | undefined
   private readonly subtree: ReadonlyMap<string, unknown>
@@ -45,7 +42,7 @@ export class SupervisorMount extends Mount implements Parent {
 
   constructor(
     runtime: Runtime,
-    parent: SupervisorMount | undefined,
+    parent: Parent | undefined,
     policy: SupervisorPolicy,
     children: ReadonlyArray<Mountable>,
     outer: Context.Context<never> | undefined
@@ -60,6 +57,10 @@ export class SupervisorMount extends Mount implements Parent {
     }
     this.declared = declared
     this.subtree = refs
+  }
+
+  get strategy(): core.Strategy {
+    return this.policy.strategy
   }
 
   /** the refs of the whole subtree, by key */
@@ -147,38 +148,18 @@ export class SupervisorMount extends Mount implements Parent {
     return false
   }
 
+  protected override givingUp(life: Life): void {
+    this.settleThoseDown(life)
+  }
+
   private readonly emits = new WeakMap<Life, core.Emit<Mount, Trouble>>()
 
   private emitOf(life: Life): core.Emit<Mount, Trouble> {
     const known = this.emits.get(life)
     if (known !== undefined) return known
-    const { runtime } = this
     const emit: core.Emit<Mount, Trouble> = {
-      start: (child) => child.begin(),
-      stop: (child, returns) => child.halt(returns),
+      ...this.orders(life),
       settled: (child) => child.settle(),
-      retryLater: (child, delayMillis) => child.retryLater(delayMillis),
-      cancelRetry: (child) => child.cancelRetry(),
-      restarting: (child, left) => {
-        child.restarts += 1
-        runtime.emit(child, { _tag: "Restarting", left, strategy: this.policy.strategy })
-      },
-      forgotten: (child) => {
-        runtime.emit(child, { _tag: "Removed" })
-        child.revoke()
-      },
-      gaveUp: (child, trouble) => {
-        life.trouble = trouble
-        const wallOffset = runtime.clock.currentTimeMillisUnsafe() - runtime.nanos() / 1e6
-        runtime.emit(this, {
-          _tag: "GaveUp",
-          child: child.id,
-          cause: trouble?.cause ?? Cause.empty,
-          intensity: { restarts: life.intensity.restarts, within: life.intensity.within },
-          restarts: RestartIntensity.times(life.intensity).map((nanos) => Math.round(nanos / 1e6 + wallOffset))
-        })
-        this.settleThoseDown(life)
-      },
       ready: () => {
         this.started(life)
         if (this.parent !== undefined) return
@@ -213,11 +194,6 @@ export class SupervisorMount extends Mount implements Parent {
     }
   }
 
-  protected override troubleOf(reason: ExitReason): Trouble {
-    const trouble = this.current?.trouble
-    return reason._tag === "Error" && trouble !== undefined ? trouble : super.troubleOf(reason)
-  }
-
   protected override down(life: Incarnation, reason: ExitReason): void {
     if (this.parent !== undefined) return
     this.state = reason._tag === "GaveUp" ? "gave-up" : life.ready || life.ordered ? "stopped" : "failed"
@@ -243,7 +219,6 @@ export class SupervisorMount extends Mount implements Parent {
     for (const child of this.declared) child.revoke()
   }
 
-  /** The child of that id in the current incarnation. */
   childOf(id: string): Mount | undefined {
     return this.current?.state.byId.get(id)
   }
@@ -253,9 +228,6 @@ export class SupervisorMount extends Mount implements Parent {
     const children = (life === undefined ? this.declared : life.state.order).flatMap((child) =>
       child === undefined ? [] : [child.snapshot()]
     )
-    const within = life?.intensity.within ?? Duration.fromInputUnsafe(this.policy.intensity?.within ?? "5 seconds")
-    const restarts = life?.intensity.restarts ?? this.policy.intensity?.restarts ?? 3
-    const left = life === undefined ? restarts : RestartIntensity.left(life.intensity, this.runtime.nanos())
-    return { ...this.node(children), intensity: { restarts, within, left } }
+    return this.node(children)
   }
 }

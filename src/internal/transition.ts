@@ -55,7 +55,16 @@ export interface Child {
 export type Verdict = "restart" | "stop" | "fail" | "gave-up" | "forget" | "escalate"
 
 /** Why a request was refused. */
-export type Refusal = "not-running" | "not-found" | "already-started" | "already-present" | "running" | "restarting"
+export type Refusal =
+  | "not-running"
+  | "not-found"
+  | "already-started"
+  | "already-present"
+  | "running"
+  | "restarting"
+  | "max-children"
+  | "ignored"
+  | "dynamic-supervisor"
 
 /** The answer to a request. */
 export type Answer<F> =
