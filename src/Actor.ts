@@ -11,6 +11,8 @@
  *   again; queued mail waits for the next incarnation.
  * - An ask that finds no answer in time fails with {@link AskTimeout}; a late answer goes nowhere. An ask whose caller is
  *   interrupted is not handled if it had not begun.
+ * - An actor that asks itself would wait for itself: the ask fails at once with {@link ActorCalledItself}. A circle of
+ *   several actors, or of an actor and a fiber that its handler forked and waits for, ends with {@link AskTimeout}.
  * - A handler may return a plain value instead of an Effect; that is faster.
  * - An idle actor holds no fiber.
  *
@@ -56,7 +58,12 @@ import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
 import * as Child from "./Child.ts"
-import { ActorNotStarted, type ActorFailure as ActorFailure_, cheaply } from "./internal/actorErrors.ts"
+import {
+  ActorCalledItself,
+  ActorNotStarted,
+  type ActorFailure as ActorFailure_,
+  cheaply
+} from "./internal/actorErrors.ts"
 import * as errors from "./internal/actorErrors.ts"
 import { ActorMount, type Handlers as AnyHandlers } from "./internal/actorMount.ts"
 import { Ask, Envelope } from "./internal/envelope.ts"
@@ -65,10 +72,18 @@ import { needsMake } from "./internal/payload.ts"
 import { CurrentNode } from "./internal/runtime.ts"
 import * as Mailbox from "./Mailbox.ts"
 
-export { ActorCrashed, ActorNotStarted, ActorStopped, AskTimeout, MailboxFull } from "./internal/actorErrors.ts"
+export {
+  ActorCalledItself,
+  ActorCrashed,
+  ActorNotStarted,
+  ActorStopped,
+  AskTimeout,
+  MailboxFull
+} from "./internal/actorErrors.ts"
 
 /**
- * How an ask can fail beside the protocol's own errors. Each is a `transient` failure.
+ * How an ask can fail beside the protocol's own errors. Each is a `transient` failure, except {@link ActorCalledItself},
+ * which is a mistake in the program and `malformed`.
  *
  * @category errors
  * @since 0.1.0
@@ -96,6 +111,23 @@ export class Timeout extends Context.Service<Timeout, Duration.Input>()("espalie
 export const withTimeout: {
   (timeout: Duration.Input): <A, E, R>(self: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 } = (timeout) => Effect.provideService(Timeout, timeout) as never
+
+/**
+ * Marks an rpc whose messages go before all others: `Rpc.make("Pause", {}).annotate(Actor.Control, true)`.
+ *
+ * **Details**
+ *
+ * They wait in a lane of their own, which has no bound and from which nothing is dropped, and keep their order among
+ * themselves. They do not interrupt the message in progress.
+ *
+ * **Gotchas**
+ *
+ * Ordinary mail waits for as long as control messages keep coming.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export class Control extends Context.Service<Control, boolean>()("espalier/Actor/Control") {}
 
 /**
  * What an actor's handlers look like: one function per rpc, from the payload to the success, as a value or an Effect.
@@ -230,6 +262,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
       : (payload: unknown): unknown => payload
     const own = Context.getOrUndefined(rpc.annotations as Context.Context<Timeout>, Timeout)
     const ownMillis = own === undefined ? defaultTimeout : millisOf(own)
+    const urgent = Context.getOrUndefined(rpc.annotations as Context.Context<Control>, Control) === true
     define(Asks, tag, function (this: Target, payload: unknown) {
       const { mount } = this
       return Effect.callback<unknown, unknown>((resume) => {
@@ -239,8 +272,12 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
         if (!mount.serving && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
           return resume(Effect.fail(cheaply(() => new ActorNotStarted({ actor: mount.path, rpc: tag }))))
         }
+        if (mount.isRunBy(fiber)) {
+          return resume(Effect.fail(cheaply(() => new ActorCalledItself({ actor: mount.path, rpc: tag }))))
+        }
         const envelope = new Ask(mount, tag, make(payload), fiber.cache.span, resume)
-        mount.ask(envelope, millis)
+        if (urgent) mount.askFirst(envelope, millis)
+        else mount.ask(envelope, millis)
         return Effect.sync(() => envelope.cancel())
       })
     })
@@ -248,7 +285,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
       const { mount } = this
       return Effect.withFiber((fiber) => {
         const envelope = new Envelope(tag, make(payload), fiber.cache.span)
-        if (mount.tellUnsafe(envelope)) return Effect.void
+        if (urgent ? mount.tellFirst(envelope) : mount.tellUnsafe(envelope)) return Effect.void
         return Effect.callback<void>((resume) => {
           mount.tell(envelope, () => resume(Effect.void))
           return Effect.sync(() => envelope.cancel())
@@ -256,7 +293,8 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
       })
     })
     define(UnsafeTells, tag, function (this: Target, payload: unknown) {
-      return this.mount.tellUnsafe(new Envelope(tag, make(payload), undefined))
+      const envelope = new Envelope(tag, make(payload), undefined)
+      return urgent ? this.mount.tellFirst(envelope) : this.mount.tellUnsafe(envelope)
     })
   }
   lazily(Asks, "tell", (mount) => new Tells(mount))
@@ -333,6 +371,7 @@ export const isActorFailure = (error: unknown): error is ActorFailure =>
   error instanceof errors.ActorCrashed ||
   error instanceof errors.ActorStopped ||
   error instanceof errors.ActorNotStarted ||
+  error instanceof errors.ActorCalledItself ||
   error instanceof errors.AskTimeout ||
   error instanceof errors.MailboxFull
 

@@ -1,69 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Duration, Effect, Exit, Fiber, Option, Schedule, Schema } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Fiber, Option, Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, Child, Failure, Supervisor, type Tree } from "espalier"
 
+import { counter, Counter, counting, failure, forked, Full } from "./fixtures/counter.ts"
 import { nodeOf, quiet, Stage, until } from "./fixtures/stage.ts"
-
-class Full extends Schema.TaggedError<Full>()("Full", { total: Schema.Finite }) {}
-
-/** A counter with a limit, a way to crash, and a handler that waits. */
-class Counter extends Actor.Service<Counter>()("Counter", [
-  Rpc.make("Add", { payload: { by: Schema.Finite }, success: Schema.Finite, error: Full }),
-  Rpc.make("Slow", { payload: { name: Schema.String, millis: Schema.Finite }, success: Schema.String }),
-  Rpc.make("Wait", {}),
-  Rpc.make("Crash", {})
-]) {}
-
-const counter = (stage: Stage, options?: Actor.Options<never>) =>
-  Counter.child(
-    Effect.sync(() => {
-      let total = 0
-      return Counter.handlers({
-        Add: ({ by }) => (total + by > 100 ? Effect.fail(new Full({ total })) : (total += by)),
-        Slow: ({ name, millis }) =>
-          Effect.sync(() => stage.log.push(`begin ${name}`)).pipe(
-            Effect.andThen(Effect.sleep(millis)),
-            Effect.andThen(Effect.sync(() => stage.log.push(`end ${name}`))),
-            Effect.as(name)
-          ),
-        Wait: () =>
-          Effect.andThen(
-            Effect.sync(() => stage.log.push("waits")),
-            Effect.never
-          ),
-        Crash: () => Effect.die("boom")
-      })
-    }),
-    options
-  )
-
-const counting = (options?: Actor.Options<never>, supervisor?: Partial<Supervisor.Options<[]>>) =>
-  Effect.gen(function* () {
-    const stage = new Stage()
-    const root = Supervisor.make("root", { ...supervisor, children: [counter(stage, options)] })
-    const { context, tree } = yield* stage.start(root)
-    return { stage, tree, root: yield* tree.find(["root"]), ref: Context.get(context, Counter) }
-  })
-
-const forked = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
-
-/** The tag of the error that an ask fails with. */
-const failure = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E>) =>
-  Effect.map(Effect.flip(effect), (error) => error._tag)
 
 describe("Actor", () => {
   describe("ask", () => {
-    it.effect("C-149 R-109 an ask returns the handler's answer, and concurrent callers each get their own", () =>
-      Effect.gen(function* () {
-        const { ref } = yield* counting()
-        assert.strictEqual(yield* ref.Add({ by: 1 }), 1)
-        const answers = yield* Effect.forEach([1, 2, 3, 4, 5], (by) => ref.Add({ by }), { concurrency: "unbounded" })
-        assert.deepStrictEqual(answers, [2, 4, 7, 11, 16])
-      })
-    )
-
     it.effect("a handler's typed error answers the caller and leaves the actor as it was", () =>
       Effect.gen(function* () {
         const { ref, tree } = yield* counting()
@@ -72,25 +17,6 @@ describe("Actor", () => {
         assert.deepStrictEqual(error, new Full({ total: 99 }))
         assert.strictEqual(yield* ref.Add({ by: 1 }), 100)
         assert.strictEqual(nodeOf(yield* tree.snapshot, "Counter").incarnation, 1)
-      })
-    )
-
-    it.effect("C-150 an ask fails at its deadline, the actor goes on, and the late answer goes nowhere", () =>
-      Effect.gen(function* () {
-        const { ref, stage } = yield* counting()
-        const late = yield* forked(Effect.flip(ref.Slow({ name: "late", millis: 6_000 })))
-        yield* TestClock.adjust("4999 millis")
-        assert.isUndefined(late.pollUnsafe())
-        yield* TestClock.adjust("1 millis")
-        const error = yield* Fiber.join(late)
-        assert(error._tag === "AskTimeout")
-        assert.strictEqual(error.message, "root/Counter did not answer Slow within 5000 ms")
-        const next = yield* forked(ref.Slow({ name: "next", millis: 1_000 }))
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(stage.log, ["begin late", "end late", "begin next"])
-        assert.isUndefined(next.pollUnsafe())
-        yield* TestClock.adjust("1 second")
-        assert.strictEqual(yield* Fiber.join(next), "next")
       })
     )
 
@@ -122,158 +48,6 @@ describe("Actor", () => {
       })
     )
 
-    it.effect(
-      "C-157 a time-out of zero is legal and does not wait, one that is no duration is refused at the call",
-      () =>
-        Effect.gen(function* () {
-          const { ref } = yield* counting()
-          const zero = yield* forked(Effect.flip(Actor.withTimeout(0)(ref.Wait())))
-          yield* quiet
-          assert.strictEqual((yield* Fiber.join(zero))._tag, "AskTimeout")
-          for (const bad of [-1, Number.NaN, "soon", null, []]) {
-            const exit = yield* Effect.exit(Actor.withTimeout(bad as never)(ref.Add({ by: 1 })))
-            const defect = Exit.isFailure(exit) ? exit.cause.reasons.find(Cause.isDieReason)?.defect : undefined
-            assert(defect instanceof RangeError)
-            assert.include(defect.message, "Actor.Timeout: must be a duration >= 0")
-          }
-          assert.throws(
-            () => Actor.Service()("Bad", [Rpc.make("X", {}).annotate(Actor.Timeout, "soon" as never)]),
-            RangeError,
-            "Actor.Timeout"
-          )
-        })
-    )
-
-    it.effect("C-157 an ask whose caller is interrupted before its turn is not handled at all", () =>
-      Effect.gen(function* () {
-        const { ref, stage, tree } = yield* counting()
-        const first = yield* forked(ref.Slow({ name: "first", millis: 1_000 }))
-        const gone = yield* forked(ref.Slow({ name: "gone", millis: 1_000 }))
-        const third = yield* forked(ref.Slow({ name: "third", millis: 1_000 }))
-        yield* quiet
-        yield* Fiber.interrupt(gone)
-        yield* TestClock.adjust("2 seconds")
-        assert.deepStrictEqual(yield* Fiber.joinAll([first, third]), ["first", "third"])
-        assert.deepStrictEqual(stage.log, ["begin first", "end first", "begin third", "end third"])
-        assert.strictEqual(nodeOf(yield* tree.snapshot, "Counter").mailbox, 0)
-        assert.deepStrictEqual(stage.of("DeadLetter"), [])
-      })
-    )
-
-    it.effect("C-157 an ask whose caller is interrupted while it is handled goes on, and answers nobody", () =>
-      Effect.gen(function* () {
-        const { ref, stage } = yield* counting()
-        const gone = yield* forked(ref.Slow({ name: "gone", millis: 1_000 }))
-        yield* until("it is being handled", () => stage.log.includes("begin gone"))
-        yield* Fiber.interrupt(gone)
-        const next = yield* forked(ref.Slow({ name: "next", millis: 1_000 }))
-        yield* TestClock.adjust("2 seconds")
-        assert.deepStrictEqual(stage.log, ["begin gone", "end gone", "begin next", "end next"])
-        assert.strictEqual(yield* Fiber.join(next), "next")
-      })
-    )
-
-    it.effect("C-151 an ask of an actor that is gone fails at once, whatever made it go", () =>
-      Effect.gen(function* () {
-        const { ref, root, stage, tree } = yield* counting()
-        yield* root.stopChild("Counter")
-        const error = yield* Effect.flip(ref.Add({ by: 1 }))
-        assert.strictEqual(error.message, "root/Counter is stopped and cannot answer Add")
-        yield* root.restartChild("Counter")
-        assert.strictEqual(yield* ref.Add({ by: 1 }), 1)
-        yield* root.stopChild("Counter")
-        yield* root.removeChild("Counter")
-        assert.strictEqual(yield* failure(ref.Add({ by: 1 })), "ActorStopped")
-        yield* root.startChild(counter(stage))
-        assert.strictEqual(yield* failure(ref.Add({ by: 1 })), "ActorStopped") // another place of the same name
-        yield* tree.stop
-        assert.strictEqual(yield* failure(ref.Add({ by: 1 })), "ActorStopped")
-      })
-    )
-
-    it.effect("C-151 an actor that is never restarted is gone after its crash", () =>
-      Effect.gen(function* () {
-        const { ref, stage } = yield* counting({ restart: "never" })
-        assert.strictEqual(yield* failure(ref.Crash()), "ActorCrashed")
-        assert.strictEqual(yield* failure(ref.Add({ by: 1 })), "ActorStopped")
-        assert.lengthOf(stage.of("Removed"), 1)
-      })
-    )
-
-    it.effect(
-      "C-152 R-109 the caller of the message that crashes an actor fails at once, and finds it restarting",
-      () =>
-        Effect.gen(function* () {
-          const { ref, stage, tree } = yield* counting()
-          yield* ref.Add({ by: 7 })
-          const error = yield* Effect.flip(ref.Crash())
-          assert.strictEqual(error.message, "root/Counter crashed on Crash")
-          // The supervisor was told before the caller.
-          assert.lengthOf(stage.of("Restarting", "Counter"), 1)
-          assert.strictEqual(nodeOf(yield* tree.snapshot, "Counter").restarts, 1)
-          assert.strictEqual(yield* ref.Add({ by: 1 }), 1)
-          assert.strictEqual(Failure.kindOf(error), "transient")
-        })
-    )
-
-    it.effect("C-152 a stop answers the caller in progress and those who wait, at once", () =>
-      Effect.gen(function* () {
-        const { ref, root, stage } = yield* counting()
-        const asks = yield* Effect.forEach([ref.Wait(), ref.Add({ by: 1 }), ref.Add({ by: 2 })], (ask) =>
-          forked(failure(ask as Effect.Effect<unknown, Actor.ActorFailure>))
-        )
-        yield* until("it waits", () => stage.log.includes("waits"))
-        yield* root.stopChild("Counter")
-        assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["ActorStopped", "ActorStopped", "ActorStopped"])
-      })
-    )
-
-    it.effect("C-152 giving up answers those who wait at once, though siblings still clean up", () =>
-      Effect.gen(function* () {
-        const stage = new Stage()
-        const root = Supervisor.make("root", {
-          intensity: { restarts: 0, within: "1 second" },
-          children: [stage.child("slow", { cleanup: "3 seconds" }), counter(stage), stage.child("cause")]
-        })
-        const { context, tree } = yield* stage.start(root)
-        const ref = Context.get(context, Counter)
-        const asks = yield* Effect.forEach([ref.Wait(), ref.Add({ by: 1 })], (ask) =>
-          forked(failure(ask as Effect.Effect<unknown, Actor.ActorFailure>))
-        )
-        yield* quiet
-        stage.end("cause")
-        yield* until("the elder sibling cleans up", () => stage.log.includes("stop slow"))
-        assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["ActorStopped", "ActorStopped"])
-        assert.strictEqual(yield* failure(ref.Add({ by: 1 })), "ActorStopped")
-        assert.notInclude(stage.log, "down slow")
-        yield* stage.stop(tree, "3 seconds")
-      })
-    )
-
-    it.effect("C-152 giving up also answers those who wait for a member that was down already", () =>
-      Effect.gen(function* () {
-        const stage = new Stage()
-        const root = Supervisor.make("root", {
-          intensity: { restarts: 0, within: "1 second" },
-          children: [
-            stage.child("slow", { cleanup: "3 seconds" }),
-            counter(stage, { backoff: Schedule.spaced("1 hour") }),
-            stage.child("cause")
-          ]
-        })
-        const { context, tree } = yield* stage.start(root)
-        const ref = Context.get(context, Counter)
-        yield* Effect.flip(ref.Crash())
-        const ask = yield* forked(failure(ref.Add({ by: 1 })))
-        yield* quiet
-        assert.isUndefined(ask.pollUnsafe())
-        stage.end("cause")
-        yield* until("the elder sibling cleans up", () => stage.log.includes("stop slow"))
-        assert.strictEqual(yield* Fiber.join(ask), "ActorStopped")
-        yield* stage.stop(tree, "3 seconds")
-      })
-    )
-
     it.effect("a payload that its schema refuses is the caller's bug, and never reaches the actor", () =>
       Effect.gen(function* () {
         class Strict extends Actor.Service<Strict>()("Strict", [
@@ -302,78 +76,6 @@ describe("Actor", () => {
         assert.isTrue(Exit.hasDies(yield* Effect.exit(ref.tell.Take({ n: 1.5 }))))
         assert.throws(() => ref.tellUnsafe.Take({ n: 1.5 }))
         assert.lengthOf(seen, 1)
-      })
-    )
-  })
-
-  describe("tell", () => {
-    it.effect("C-158 messages of one sender are handled in order, one at a time, suspended handlers included", () =>
-      Effect.gen(function* () {
-        const { ref, stage } = yield* counting()
-        for (const name of ["a", "b", "c"]) yield* ref.tell.Slow({ name, millis: name === "a" ? 30 : 1 })
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(stage.log, ["begin a", "end a", "begin b", "end b", "begin c", "end c"])
-      })
-    )
-
-    it.effect("C-158 asks and tells share one order", () =>
-      Effect.gen(function* () {
-        const { ref } = yield* counting()
-        yield* ref.tell.Add({ by: 1 })
-        const answer = yield* forked(ref.Add({ by: 10 }))
-        assert.isTrue(ref.tellUnsafe.Add({ by: 20 }))
-        assert.strictEqual(yield* Fiber.join(answer), 11)
-        assert.strictEqual(yield* ref.Add({ by: 0 }), 31)
-      })
-    )
-
-    it.effect("C-154 a tell to an actor that is gone fails nobody and is a dead letter", () =>
-      Effect.gen(function* () {
-        const { ref, root, stage } = yield* counting()
-        yield* root.stopChild("Counter")
-        yield* ref.tell.Add({ by: 1 })
-        assert.isFalse(ref.tellUnsafe.Add({ by: 1 }))
-        assert.deepStrictEqual(
-          stage.of("DeadLetter").map((event) => [event.path.join("/"), event.message, event.reason]),
-          [["root/Counter", "Add", "stopped"]]
-        )
-      })
-    )
-
-    it.effect(
-      "C-154 C-165 a told message that crashes the actor, or is interrupted by its stop, is a dead letter",
-      () =>
-        Effect.gen(function* () {
-          const { ref, root, stage } = yield* counting()
-          yield* ref.tell.Crash()
-          yield* until("it crashed", () => stage.of("DeadLetter").length === 1)
-          yield* ref.tell.Wait()
-          yield* until("it waits", () => stage.log.includes("waits"))
-          yield* root.stopChild("Counter")
-          assert.deepStrictEqual(
-            stage.of("DeadLetter").map((event) => [event.message, event.reason]),
-            [
-              ["Crash", "crashed"],
-              ["Wait", "interrupted"]
-            ]
-          )
-        })
-    )
-
-    it.effect("C-164 what waits in the mailbox of an actor that stops becomes dead letters, and asks fail", () =>
-      Effect.gen(function* () {
-        const { ref, root, stage } = yield* counting()
-        yield* ref.tell.Wait()
-        yield* until("it waits", () => stage.log.includes("waits"))
-        yield* ref.tell.Add({ by: 1 })
-        const ask = yield* forked(failure(ref.Add({ by: 2 })))
-        yield* ref.tell.Add({ by: 3 })
-        yield* root.stopChild("Counter")
-        assert.strictEqual(yield* Fiber.join(ask), "ActorStopped")
-        assert.deepStrictEqual(
-          stage.of("DeadLetter").map((event) => event.reason),
-          ["interrupted", "stopped", "stopped"]
-        )
       })
     )
   })

@@ -60,6 +60,23 @@ export class ActorNotStarted extends Schema.TaggedError<ActorNotStarted>("espali
 }
 
 /**
+ * An actor asked itself, from its handler, its init or its finalizers: the answer would wait for the asker.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ActorCalledItself extends Schema.TaggedError<ActorCalledItself>("espalier/Actor/ActorCalledItself")(
+  "ActorCalledItself",
+  where
+) {
+  readonly [Failure.kind] = "malformed"
+
+  override get message(): string {
+    return `${showPath(this.actor)} asked itself ${this.rpc}, which it could only answer once it stops waiting for it`
+  }
+}
+
+/**
  * No answer came in time. The actor may still handle the message; its answer is dropped.
  *
  * @category errors
@@ -93,7 +110,7 @@ export class MailboxFull extends Schema.TaggedError<MailboxFull>("espalier/Actor
   }
 }
 
-export type ActorFailure = ActorCrashed | ActorStopped | ActorNotStarted | AskTimeout | MailboxFull
+export type ActorFailure = ActorCrashed | ActorStopped | ActorNotStarted | ActorCalledItself | AskTimeout | MailboxFull
 
 /**
  * Builds an error without its stack: what it says is where the actor is, not where the runtime made it, and a stack

@@ -17,7 +17,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
@@ -27,6 +27,7 @@ import type { Addressee } from "./envelope.ts"
 import { Ask, Deadlines, type Envelope } from "./envelope.ts"
 import { showPath } from "./errors.ts"
 import * as exits from "./exit.ts"
+import { Fifo } from "./fifo.ts"
 import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Incarnation, Parent, Policy } from "./mount.ts"
 import { Mount } from "./mount.ts"
@@ -52,6 +53,8 @@ interface Life extends Incarnation {
   /** the init's fiber, then that of a burst whose handler is suspended, then that of the finalizers */
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   closing: boolean
+  /** the fiber that runs the init, or handlers, or finalizers: who asks from there waits for itself */
+  self: Fiber.Fiber<unknown, unknown> | undefined
   /** the message in progress */
   handling: Envelope | undefined
   /** the effect of the message in progress, while a burst is about to run it */
@@ -72,18 +75,22 @@ const deadlines = (runtime: Runtime): Deadlines => {
   return known
 }
 
-/** A backlog is compacted when more than this many, and more than half of it, are spent. */
-const spentBeforeCompaction = 1024
+/** A sender that waits for room. */
+interface Waiting {
+  readonly envelope: Envelope
+  readonly taken: () => void
+}
 
 export class ActorMount extends Mount implements Addressee {
   readonly kind = "actor"
   declare protected current: Life | undefined
   readonly ref: unknown
   private readonly spec: ActorSpec
-  private queue: Array<Envelope> = []
-  private head = 0
+  private readonly mail = new Fifo<Envelope>()
+  /** control messages: before the mail, and beyond its bound, for none may be lost */
+  private control: Fifo<Envelope> | undefined
   /** senders that wait for room; each is a suspended fiber, so their number is bounded by them */
-  private waiting: Array<{ readonly envelope: Envelope; readonly taken: () => void }> = []
+  private waiting: Fifo<Waiting> | undefined
   private awake = false
   /** nobody will handle mail, unless the actor is started again */
   private settled = false
@@ -106,7 +113,7 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   get depth(): number {
-    return this.queue.length - this.head
+    return this.mail.size + (this.control?.size ?? 0)
   }
 
   get capacity(): number {
@@ -132,6 +139,11 @@ export class ActorMount extends Mount implements Addressee {
     return false
   }
 
+  /** Whether `fiber` is the one that would have to handle what it asks. */
+  isRunBy(fiber: Fiber.Fiber<unknown, unknown>): boolean {
+    return this.current?.self === fiber
+  }
+
   private branchOf(supervisor: Parent | undefined): Mount | undefined {
     if (this.parent === supervisor) return this
     let node = this.parent as Mount | undefined
@@ -144,7 +156,7 @@ export class ActorMount extends Mount implements Addressee {
     if (!this.hasRoom()) {
       switch (this.spec.mailbox.whenFull) {
         case "wait": {
-          this.waiting.push({ envelope, taken: noop })
+          this.wait({ envelope, taken: noop })
           break
         }
         case "drop-old": {
@@ -156,6 +168,17 @@ export class ActorMount extends Mount implements Addressee {
           return this.full(envelope)
       }
     } else this.push(envelope)
+    this.await(envelope, millis)
+  }
+
+  /** Takes an ask into the control lane, which is never full. */
+  askFirst(envelope: Ask, millis: number): void {
+    if (this.settled) return this.refuse(envelope)
+    this.pushFirst(envelope)
+    this.await(envelope, millis)
+  }
+
+  private await(envelope: Ask, millis: number): void {
     if (Number.isFinite(millis)) deadlines(this.runtime).add(envelope, millis)
   }
 
@@ -173,7 +196,7 @@ export class ActorMount extends Mount implements Addressee {
     else {
       switch (this.spec.mailbox.whenFull) {
         case "wait": {
-          this.waiting.push({ envelope, taken })
+          this.wait({ envelope, taken })
           return
         }
         case "drop-old": {
@@ -193,6 +216,13 @@ export class ActorMount extends Mount implements Addressee {
     taken()
   }
 
+  /** Takes a tell into the control lane, or answers `false` when nobody will handle it. */
+  tellFirst(envelope: Envelope): boolean {
+    if (this.settled) return false
+    this.pushFirst(envelope)
+    return true
+  }
+
   soon(f: () => void): void {
     this.runtime.wake(f)
   }
@@ -203,12 +233,23 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   private hasRoom(): boolean {
-    return this.depth < this.capacity
+    return this.mail.size < this.spec.mailbox.capacity
   }
 
   private push(envelope: Envelope): void {
-    this.queue.push(envelope)
+    this.mail.push(envelope)
     this.rouse()
+  }
+
+  private pushFirst(envelope: Envelope): void {
+    this.control ??= new Fifo()
+    this.control.push(envelope)
+    this.rouse()
+  }
+
+  private wait(sender: Waiting): void {
+    this.waiting ??= new Fifo()
+    this.waiting.push(sender)
   }
 
   private full(envelope: Envelope): void {
@@ -226,7 +267,7 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Takes a message in and the oldest one out. */
   private pushOut(envelope: Envelope): void {
-    const oldest = this.take()
+    const oldest = this.takeMail()
     this.push(envelope)
     // Whoever waits for it goes on at once, and may send again: by now the mailbox is as it will be.
     if (oldest === undefined) return
@@ -240,42 +281,36 @@ export class ActorMount extends Mount implements Addressee {
 
   // ---------------------------------------------------------------------------------------------------------- mailbox
 
-  /** The oldest message that somebody still wants handled. */
+  /** The next message that somebody still wants handled. */
   private take(): Envelope | undefined {
-    while (this.head < this.queue.length) {
-      const envelope = this.queue[this.head]!
-      this.queue[this.head] = undefined as never
-      this.head += 1
-      if (this.head === this.queue.length) {
-        this.queue.length = 0
-        this.head = 0
-      } else if (this.head > spentBeforeCompaction && this.head * 2 > this.queue.length) {
-        this.queue = this.queue.slice(this.head)
-        this.head = 0
-      }
-      if (this.waiting.length > 0) this.admit()
+    for (let urgent = this.control?.shift(); urgent !== undefined; urgent = this.control?.shift()) {
+      if (!urgent.cancelled) return urgent
+    }
+    return this.takeMail()
+  }
+
+  /** The oldest of the ordinary ones. */
+  private takeMail(): Envelope | undefined {
+    for (let envelope = this.mail.shift(); envelope !== undefined; envelope = this.mail.shift()) {
+      if (this.waiting !== undefined) this.admit(this.waiting)
       if (!envelope.cancelled) return envelope
     }
     return undefined
   }
 
   /** Lets the first sender in that still waits for room. */
-  private admit(): void {
-    for (let first = this.waiting.shift(); first !== undefined; first = this.waiting.shift()) {
+  private admit(waiting: Fifo<Waiting>): void {
+    for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
       if (first.envelope.cancelled) continue
-      this.queue.push(first.envelope)
+      this.mail.push(first.envelope)
       return first.taken()
     }
   }
 
   /** Empties the mailbox: asks get `answer`, tells become dead letters. */
   private clear(answer: (envelope: Envelope) => void, reason: DeadLetterReason): void {
-    const mail = this.queue.slice(this.head)
-    const waiting = this.waiting
-    this.queue = []
-    this.head = 0
-    this.waiting = []
-    for (const { envelope, taken } of waiting) {
+    const mail = [...(this.control?.takeAll() ?? []), ...this.mail.takeAll()]
+    for (const { envelope, taken } of this.waiting?.takeAll() ?? []) {
       mail.push(envelope)
       taken()
     }
@@ -348,7 +383,10 @@ export class ActorMount extends Mount implements Addressee {
       const fiber = Effect.runForkWith(this.context)(
         Effect.whileLoop({
           while: () => life.effect !== undefined,
-          body: () => life.effect!,
+          body: () => {
+            life.self = Fiber.getCurrent()
+            return life.effect!
+          },
           step: (value) => {
             const envelope = life.handling
             life.handling = undefined
@@ -375,6 +413,7 @@ export class ActorMount extends Mount implements Addressee {
   /** Reads how a burst ended; tells whether the actor goes on. */
   private settleBurst(life: Life, exit: Exit.Exit<unknown, unknown>): boolean {
     life.effect = undefined
+    life.self = undefined
     if (life.over) {
       this.lateEnd(life, exit)
       return false
@@ -449,6 +488,7 @@ export class ActorMount extends Mount implements Addressee {
       handlers: undefined,
       fiber: undefined,
       closing: false,
+      self: undefined,
       handling: undefined,
       effect: undefined,
       turn: 0
@@ -457,10 +497,15 @@ export class ActorMount extends Mount implements Addressee {
 
   protected launch(life: Life): void {
     const context = this.context.pipe(Context.add(CurrentNode, this as Mount), Context.add(Scope.Scope, life.scope))
-    const fiber = Effect.runForkWith(context)(this.spec.build)
+    const build = Effect.withFiber((fiber) => {
+      life.self = fiber
+      return this.spec.build
+    })
+    const fiber = Effect.runForkWith(context)(build)
     life.fiber = fiber
     fiber.addObserver((exit) => {
       life.fiber = undefined
+      life.self = undefined
       if (life.over) this.lateEnd(life, exit)
       else if (Exit.isFailure(exit) || life.ordered || life.timedOut) this.close(life, exit)
       else {
@@ -480,7 +525,14 @@ export class ActorMount extends Mount implements Addressee {
     if (finalizers === undefined) return this.finished(life, exit)
     life.cancelTimer?.()
     life.cancelTimer = undefined
-    const fiber = this.runtime.fork(Effect.uninterruptible(finalizers))
+    const fiber = this.runtime.fork(
+      Effect.uninterruptible(
+        Effect.withFiber((fiber) => {
+          life.self = fiber
+          return finalizers
+        })
+      )
+    )
     life.fiber = fiber
     fiber.addObserver((end) => {
       life.fiber = undefined
