@@ -137,6 +137,9 @@ export type Directive = Directive_
  *   time it is abandoned and fenced, and a `Leaked` event names it. `0` interrupts and does not wait; `"abandon"` fences
  *   without asking how it went (OTP's `brutal_kill`); `"Infinity"` waits as long as it takes. Default 5 seconds, for
  *   supervisors `"Infinity"` (OTP's defaults).
+ * - `significant`: whether its end may end its supervisor, see `autoShutdown` of a supervisor's options. Only a child that
+ *   is restarted `"on-failure"` or `"never"` can be significant, and only where the supervisor shuts itself down. Default
+ *   `false`.
  * - `initTimeout`: how long the init may take, > 0. Then it is interrupted and the start fails with `InitTimeout`.
  *   Default 30 seconds, for supervisors `"Infinity"`: their children have their own.
  * - `backoff`: the delay before each restart. It is stepped with the cause of the end; when the schedule is over, the
@@ -152,6 +155,7 @@ export type Directive = Directive_
  */
 export interface Options<in E> {
   readonly restart?: Restart | undefined
+  readonly significant?: boolean | undefined
   readonly shutdown?: Duration.Input | "abandon" | undefined
   readonly initTimeout?: Duration.Input | undefined
   readonly backoff?: Schedule.Schedule<unknown, Cause.Cause<E>> | undefined
@@ -208,6 +212,13 @@ export const policyOf = (
   if (!restarts.includes(restart)) {
     throw new RangeError(`${where}: restart of ${id} must be one of ${restarts.join(", ")}, got ${show(restart)}`)
   }
+  const significant = options?.significant ?? false
+  if (typeof significant !== "boolean") {
+    throw new RangeError(`${where}: significant of ${id} must be a boolean, got ${show(significant)}`)
+  }
+  if (significant && restart === "always") {
+    throw new RangeError(`${where}: restart of ${id} must be on-failure or never when it is significant, got always`)
+  }
   const onFailure = options?.onFailure
   if (onFailure !== undefined && typeof onFailure !== "function") {
     throw new RangeError(`${where}: onFailure of ${id} must be a function, got ${show(onFailure)}`)
@@ -221,6 +232,7 @@ export const policyOf = (
   return {
     id,
     restart,
+    significant,
     shutdown: shutdown === "abandon" ? shutdown : durationOf(where, `shutdown ${of}`, shutdown, "zero"),
     declaredShutdown: options?.shutdown !== undefined,
     initTimeout: durationOf(where, `initTimeout ${of}`, options?.initTimeout ?? defaults.initTimeout, "more"),

@@ -49,7 +49,7 @@ import * as internal from "./internal/handle.ts"
 import type { Event } from "./internal/model.ts"
 import { CurrentNode, Runtime } from "./internal/runtime.ts"
 import { SupervisorMount, type SupervisorPolicy } from "./internal/supervisorMount.ts"
-import type { Strategy as Strategy_ } from "./internal/transition.ts"
+import type { AutoShutdown as AutoShutdown_, Strategy as Strategy_ } from "./internal/transition.ts"
 import * as RestartIntensity from "./RestartIntensity.ts"
 import { Tree } from "./Tree.ts"
 
@@ -71,6 +71,29 @@ export { GaveUp, InitTimeout, StartFailure } from "./internal/errors.ts"
  * @since 0.1.0
  */
 export type Strategy = Strategy_
+
+/**
+ * When a supervisor ends because its significant children have.
+ *
+ * **Details**
+ *
+ * - `never`: it does not. The default.
+ * - `any-significant`: as soon as one of them has ended.
+ * - `all-significant`: once none of them runs or waits for a restart.
+ *
+ * Only an end by itself counts, and only when no restart answers it: a clean end under `restart: "on-failure"`, any end
+ * under `"never"`, a failure whose directive is `"stop"`, a supervisor that gave up. A child that was stopped by request
+ * or along with a group does not end its supervisor, nor does an init that declines; for `all-significant` it is gone.
+ *
+ * The supervisor stops its children in reverse order and ends cleanly, with reason `Shutdown`. That spends nothing of
+ * its own intensity. Its parent applies its `restart`; when it is significant itself, its parent may follow. At the root
+ * the tree has ended: `Supervisor.run` and `Tree.ended` succeed.
+ *
+ * @see https://www.erlang.org/doc/system/sup_princ.html "Automatic Shutdown"
+ * @category models
+ * @since 0.1.0
+ */
+export type AutoShutdown = AutoShutdown_
 
 /**
  * A supervisor; a child like any other.
@@ -102,6 +125,8 @@ export type Missing<R, P> = unknown extends R ? unknown : Exclude<R, P | Tree>
  * - `strategy`: default `"one-for-one"`.
  * - `intensity`: restarts allowed within a sliding window, default 3 within 5 seconds. The restart beyond it makes the
  *   supervisor stop its children and give up.
+ * - `autoShutdown`: see {@link AutoShutdown}. Default `"never"`. With another value it is better restarted `"on-failure"`:
+ *   under the default `"always"` each of its ends costs its parent a restart, which `Tree.check` warns about.
  * - The rest as for every child; `shutdown` and `initTimeout` are `"Infinity"` by default, because its children have
  *   their own.
  *
@@ -115,17 +140,21 @@ export interface Options<C extends ReadonlyArray<Child.Any>> extends Omit<
   readonly children: C
   readonly strategy?: Strategy | undefined
   readonly intensity?: RestartIntensity.Options | undefined
+  readonly autoShutdown?: AutoShutdown | undefined
 }
 
 const strategies: ReadonlyArray<Strategy> = ["one-for-one", "one-for-all", "rest-for-one"]
+
+const autoShutdowns: ReadonlyArray<AutoShutdown> = ["never", "any-significant", "all-significant"]
 
 /**
  * Makes a supervisor.
  *
  * **Gotchas**
  *
- * Throws a `RangeError` that names the option when one is out of range, when two children have one id, and when two
- * children provide one service (see `Child.hide`). Nothing is started by then.
+ * Throws a `RangeError` that names the option when one is out of range, when two children have one id, when two children
+ * provide one service (see `Child.hide`), and when a child is significant although `autoShutdown` is `"never"`. Nothing
+ * is started by then.
  *
  * @category constructors
  * @since 0.1.0
@@ -145,11 +174,17 @@ export const make = <const C extends ReadonlyArray<Child.Any>>(
   const policy: SupervisorPolicy = {
     ...Child.policyOf(where, id, options as Child.Options<never>, { shutdown: "Infinity", initTimeout: "Infinity" }),
     strategy: options.strategy ?? "one-for-one",
-    intensity: options.intensity
+    intensity: options.intensity,
+    autoShutdown: options.autoShutdown ?? "never"
   }
   if (!strategies.includes(policy.strategy)) {
     throw new RangeError(
       `${where}: strategy of ${id} must be one of ${strategies.join(", ")}, got ${Child.show(policy.strategy)}`
+    )
+  }
+  if (!autoShutdowns.includes(policy.autoShutdown)) {
+    throw new RangeError(
+      `${where}: autoShutdown of ${id} must be one of ${autoShutdowns.join(", ")}, got ${Child.show(policy.autoShutdown)}`
     )
   }
   RestartIntensity.make(options.intensity)
@@ -164,6 +199,9 @@ export const make = <const C extends ReadonlyArray<Child.Any>>(
     }
     if (ids.has(child.id)) throw new RangeError(`${where}: two children of ${id} have the id ${child.id}`)
     ids.add(child.id)
+    if (child.policy.significant && policy.autoShutdown === "never") {
+      throw new RangeError(`${where}: autoShutdown of ${id} must not be never, ${child.id} is significant`)
+    }
     for (const key of child.provides) {
       const other = keys.get(key)
       if (other !== undefined) {
@@ -271,7 +309,7 @@ export const layer = <P, E, R>(
  *
  * - Fails with `StartFailure` when it does not start, with `GaveUp` when its root gives up; both after every child is
  *   down.
- * - Succeeds when the tree was stopped through `Tree.stop`. Interruption stops the tree first.
+ * - Succeeds when the tree was stopped through `Tree.stop`, or its root shut itself down. Interruption stops the tree first.
  *
  * @category running
  * @since 0.1.0

@@ -143,7 +143,7 @@ export interface Handle {
  *   loses the newest and is told so by a `Missed` event. The stream ends with the tree.
  * - `snapshot`: the whole tree as a value.
  * - `find`: a handle to the node of that path, ids from the root on.
- * - `ended`: succeeds when the tree has stopped, fails when its root gave up. It never fails otherwise.
+ * - `ended`: succeeds when the tree has stopped, or its root shut itself down (`autoShutdown`), fails when its root gave up. It never fails otherwise.
  * - `stop`: stops the tree and waits until every child is down or abandoned. Any number of callers may wait.
  *
  * @category models
@@ -204,6 +204,8 @@ export const find = (path: ReadonlyArray<string>): Effect.Effect<Handle, ChildRe
  *
  * - Under one-for-all and rest-for-one, a declared grace time of `within / restarts` or more: stopping the group may take
  *   so long that the intensity is never exceeded, and the group restarts for ever. It is also a `Warning` event at start.
+ *
+ * - A child supervisor that shuts itself down and is restarted `always`: each of its ends costs its parent a restart.
  *
  * What cannot work at all is refused when the spec is made.
  *

@@ -44,6 +44,8 @@ const show = (event: Tree.Event): string => {
       return `${where} on ${event.child}, ${event.intensity.restarts} in ${Duration.toMillis(event.intensity.within)}, at ${event.restarts.join(" ")}`
     case "DeadLetter":
       return `${where} ${event.message} ${event.reason}`
+    case "AutoShutdown":
+      return `${where} after ${event.child}`
     case "Missed":
       return `${where} ${event.count}`
     case "Warning":

@@ -26,6 +26,11 @@ export const check = (root: Child.Any): ReadonlyArray<string> => {
     const share = budget.restarts === 0 ? Number.NaN : Duration.toMillis(budget.within) / budget.restarts
     for (const child of spec.children) {
       if (isSupervisor(child)) waiting.push([child, `${path}/${child.id}`])
+      if (isSupervisor(child) && child.policy.autoShutdown !== "never" && child.policy.restart === "always") {
+        warnings.push(
+          `${path}: ${child.id} shuts itself down and is restarted always, at the cost of a restart each time`
+        )
+      }
       const { shutdown, declaredShutdown } = child.policy
       if (strategy === "one-for-one" || !declaredShutdown || shutdown === "abandon") continue
       if (Duration.toMillis(shutdown) >= share) {

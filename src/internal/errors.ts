@@ -85,6 +85,7 @@ export class InitTimeout extends Schema.TaggedError<InitTimeout>("espalier/Super
  * - `already-present`: a child of that id exists, stopped or waiting to be restarted
  * - `running`: it must be stopped first
  * - `restarting`: it waits to be restarted; `stopChild` cancels that
+ * - `no-auto-shutdown`: it is significant, and the supervisor never shuts itself down
  * - `called-from-init`: an init asked the supervisor that waits for this very init
  * - `max-children`: the dynamic supervisor has as many children as it may have
  * - `ignored`: the new child of a dynamic supervisor declined to start
@@ -104,6 +105,7 @@ export class ChildRefused extends Schema.TaggedError<ChildRefused>("espalier/Tre
     "already-present",
     "running",
     "restarting",
+    "no-auto-shutdown",
     "called-from-init",
     "max-children",
     "ignored",

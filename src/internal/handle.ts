@@ -114,6 +114,9 @@ export const handle = (node: Mount): Tree.Handle => {
             if (!(supervisor instanceof SupervisorMount)) {
               return Effect.fail(refusal(supervisor, child.id, "dynamic-supervisor"))
             }
+            if (child.policy.significant && supervisor.policy.autoShutdown === "never") {
+              return Effect.fail(refusal(supervisor, child.id, "no-auto-shutdown"))
+            }
             // It sees what the supervisor's children see, and what its caller brings along.
             const context = Context.merge(
               Context.omit(Scope.Scope, Tracer.ParentSpan, CurrentNode)(given as Context.Context<never>),

@@ -4,9 +4,9 @@
 import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 
-import type { NodeState, Restart, Strategy } from "./transition.ts"
+import type { AutoShutdown, NodeState, Restart, Strategy } from "./transition.ts"
 
-export type { NodeState, Restart, Strategy }
+export type { AutoShutdown, NodeState, Restart, Strategy }
 
 /**
  * Why an incarnation ended, as the runtime classifies it.
@@ -44,6 +44,7 @@ export type ExitReason =
  * - `Stopping`: the node was asked to stop.
  * - `Failed`: a directive (or the failure's kind) says that a restart cannot help; the spec is kept.
  * - `GaveUp`: a supervisor gave up on `child`; `restarts` are the times that spent the budget, in milliseconds.
+ * - `AutoShutdown`: a supervisor ends, cleanly, because its significant `child` has ended.
  * - `Leaked`: it did not stop in its grace time. It was abandoned and fenced: its refs and mailbox no longer reach it.
  *   `LeakEnded` when it ends after all.
  * - `Removed`: the spec is gone.
@@ -77,6 +78,7 @@ export type EventBody =
       readonly intensity: { readonly restarts: number; readonly within: Duration.Duration }
       readonly restarts: ReadonlyArray<number>
     }
+  | { readonly _tag: "AutoShutdown"; readonly child: string }
   | { readonly _tag: "Leaked" | "LeakEnded"; readonly incarnation: number }
   | { readonly _tag: "Removed" }
   | { readonly _tag: "DeadLetter"; readonly message: string; readonly reason: DeadLetterReason }

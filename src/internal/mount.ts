@@ -30,6 +30,7 @@ import type * as core from "./transition.ts"
 export interface Policy {
   readonly id: string
   readonly restart: core.Restart
+  readonly significant: boolean
   readonly shutdown: Duration.Duration | "abandon"
   /** whether `shutdown` was said, not a default */
   readonly declaredShutdown: boolean
@@ -147,6 +148,10 @@ export abstract class Mount implements core.Child, Node {
 
   get restart(): core.Restart {
     return this.policy.restart
+  }
+
+  get significant(): boolean {
+    return this.policy.significant
   }
 
   get path(): ReadonlyArray<string> {

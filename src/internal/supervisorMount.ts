@@ -8,6 +8,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 
+import * as Failure from "../Failure.ts"
 import * as RestartIntensity from "../RestartIntensity.ts"
 import { GaveUp } from "./errors.ts"
 import type { ExitReason, Snapshot } from "./model.ts"
@@ -26,6 +27,7 @@ export interface Mountable {
 
 export interface SupervisorPolicy extends SupervisingPolicy {
   readonly strategy: core.Strategy
+  readonly autoShutdown: core.AutoShutdown
 }
 
 interface Life extends SupervisingLife {
@@ -103,6 +105,7 @@ export class SupervisorMount extends Supervising {
   }
 
   protected override live(): Life {
+    const { strategy, autoShutdown } = this.policy
     const intensity = RestartIntensity.make(this.policy.intensity)
     for (const child of this.declared) {
       child.state = "stopped"
@@ -110,7 +113,7 @@ export class SupervisorMount extends Supervising {
     }
     return {
       ...super.live(),
-      state: core.make<Mount, Trouble>(this.policy.strategy, intensity, this.declared),
+      state: core.make<Mount, Trouble>(strategy, intensity, this.declared, autoShutdown),
       intensity,
       trouble: undefined
     }
@@ -160,6 +163,10 @@ export class SupervisorMount extends Supervising {
     const emit: core.Emit<Mount, Trouble> = {
       ...this.orders(life),
       settled: (child) => child.settle(),
+      autoShutdown: (child) => {
+        this.runtime.emit(this, { _tag: "AutoShutdown", child: child.id })
+        this.settleThoseDown(life)
+      },
       ready: () => {
         this.started(life)
         if (this.parent !== undefined) return
@@ -187,6 +194,8 @@ export class SupervisorMount extends Supervising {
         const trouble = ending.failure ?? { path: ending.child.path, cause: Cause.empty }
         return this.finished(life, Exit.fail(new GaveUp(trouble)))
       }
+      case "AutoShutdown":
+        return this.finished(life, Exit.fail(new Failure.Shutdown()))
       case "StartFailed": {
         life.trouble = ending.failure
         return this.finished(life, Exit.failCause(ending.failure.cause))

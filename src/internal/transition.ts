@@ -27,6 +27,9 @@ export type Strategy = "one-for-one" | "one-for-all" | "rest-for-one"
 /** OTP's permanent, transient and temporary. */
 export type Restart = "always" | "on-failure" | "never"
 
+/** When a supervisor ends because its significant children have. */
+export type AutoShutdown = "never" | "any-significant" | "all-significant"
+
 /** The states of a node, as decisions.md lists them. */
 export type NodeState =
   | "starting"
@@ -42,6 +45,8 @@ export type NodeState =
 export interface Child {
   readonly id: string
   readonly restart: Restart
+  /** its end by itself, when no restart answers it, may end the supervisor */
+  readonly significant: boolean
   index: number
   state: NodeState
   incarnation: number
@@ -79,6 +84,7 @@ export type Reply<F> = (answer: Answer<F>) => void
 export type Ending<C, F> =
   | { readonly _tag: "Stopped" }
   | { readonly _tag: "GaveUp"; readonly child: C; readonly failure: F }
+  | { readonly _tag: "AutoShutdown"; readonly child: C }
   | { readonly _tag: "StartFailed"; readonly failure: F }
 
 export type Message<C, F> =
@@ -127,6 +133,8 @@ export interface Emit<C, F> {
   /** the child is no longer part of the tree */
   forgotten(child: C): void
   gaveUp(child: C, failure: F): void
+  /** the significant `child` has ended: so does the supervisor */
+  autoShutdown(child: C): void
   ready(): void
   ended(ending: Ending<C, F>): void
 }
@@ -149,6 +157,7 @@ interface Job<C, F> {
 export interface State<C extends Child, F> {
   readonly strategy: Strategy
   readonly intensity: RestartIntensity.RestartIntensity
+  readonly autoShutdown: AutoShutdown
   phase: "idle" | "starting" | "running" | "stopping" | "ended"
   /** start order; a removed child leaves a hole, so that indices stay valid */
   order: Array<C | undefined>
@@ -172,11 +181,13 @@ export interface State<C extends Child, F> {
 export const make = <C extends Child, F>(
   strategy: Strategy,
   intensity: RestartIntensity.RestartIntensity,
-  children: ReadonlyArray<C>
+  children: ReadonlyArray<C>,
+  autoShutdown: AutoShutdown = "never"
 ): State<C, F> => {
   const state: State<C, F> = {
     strategy,
     intensity,
+    autoShutdown,
     phase: "idle",
     order: [],
     holes: 0,
@@ -429,21 +440,15 @@ const ended = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emi
     }
     case "escalate":
       return giveUp(state, child, message.failure, emit)
-    case "forget": {
-      child.state = "stopped"
-      return forget(state, child, emit)
-    }
-    case "stop": {
-      child.state = "stopped"
-      return emit.settled(child)
-    }
-    case "fail": {
-      child.state = "failed"
-      return emit.settled(child)
-    }
+    case "forget":
+    case "stop":
+    case "fail":
     case "gave-up": {
-      child.state = "gave-up"
-      return emit.settled(child)
+      const { verdict } = message
+      child.state = verdict === "fail" ? "failed" : verdict === "gave-up" ? "gave-up" : "stopped"
+      if (verdict === "forget") forget(state, child, emit)
+      else emit.settled(child)
+      if (endsWith(state, child)) shutDown(state, child, emit)
     }
   }
 }
@@ -486,7 +491,7 @@ const startFailed = <C extends Child, F>(state: State<C, F>, message: Ended<C, F
       // The rest of the group starts without it.
       if (message.verdict === "forget") forget(state, child, emit)
       else emit.settled(child)
-      return advance(state, emit)
+      return endsWith(state, child) ? shutDown(state, child, emit) : advance(state, emit)
     }
   }
 }
@@ -546,6 +551,30 @@ const giveUp = <C extends Child, F>(state: State<C, F>, child: C, failure: F | u
   state.phase = "stopping"
   state.ending = { _tag: "GaveUp", child, failure: failure as F }
   emit.gaveUp(child, failure as F)
+  refuseWaiting(state)
+  begin(state, emit, { kind: "stop", stopAt: state.order.length - 1 })
+}
+
+/** Whether the supervisor ends with `child`, which has ended by itself and will not be started again. */
+const endsWith = <C extends Child, F>(state: State<C, F>, child: C): boolean => {
+  if (!child.significant || state.autoShutdown === "never") return false
+  return state.autoShutdown === "any-significant" || !state.order.some((some) => isNeeded(state, some))
+}
+
+/** Whether a significant child runs, or will without anybody asking. */
+const isNeeded = <C extends Child, F>({ job, interrupted }: State<C, F>, child: C | undefined): boolean => {
+  if (child === undefined || !child.significant) return false
+  if (isUp(child) || child.state === "backing-off") return true
+  const { index, restart } = child
+  if (restart === "never") return false // a group leaves it out
+  if (job !== undefined && index >= job.startAt && index <= job.startTo) return true
+  return interrupted !== undefined && index >= interrupted.low && index <= interrupted.high
+}
+
+const shutDown = <C extends Child, F>(state: State<C, F>, child: C, emit: Emit<C, F>): void => {
+  state.phase = "stopping"
+  state.ending = { _tag: "AutoShutdown", child }
+  emit.autoShutdown(child)
   refuseWaiting(state)
   begin(state, emit, { kind: "stop", stopAt: state.order.length - 1 })
 }

@@ -121,6 +121,11 @@ describe("B: specs", () => {
       { strategy: untyped("one_for_one") },
       /strategy of root must be one of one-for-one, one-for-all, rest-for-one/
     ],
+    [
+      "autoShutdown",
+      { autoShutdown: untyped("any_significant") },
+      /autoShutdown of root must be one of never, any-significant, all-significant, got any_significant/
+    ],
     ["restarts", { intensity: { restarts: -1 } }, /restarts must be a whole number >= 0, got -1/],
     ["restarts", { intensity: { restarts: 1.5 } }, /restarts must be a whole number/],
     ["restarts", { intensity: { restarts: Number.POSITIVE_INFINITY } }, /restarts must be a whole number/],
@@ -140,10 +145,52 @@ describe("B: specs", () => {
     assert.strictEqual(policy.intensity?.restarts, 0)
   })
 
-  it.todo("C-018 autoShutdown outside its values is refused: comes with the tree issue, which brings auto-shutdown")
-  it.todo(
-    "C-019 a significant child that cannot end by itself is refused: comes with the tree issue, which brings significant children"
+  it.each([
+    [
+      "a significant that is no boolean",
+      () => never("a", { significant: untyped("yes") }),
+      /significant of a must be a boolean, got yes/
+    ],
+    [
+      "a significant child that is restarted always",
+      () => never("a", { significant: true, restart: "always" }),
+      /Child.effect: restart of a must be on-failure or never when it is significant, got always/
+    ],
+    [
+      "a significant child of the default restart",
+      () => never("a", { significant: true }),
+      /must be on-failure or never/
+    ],
+    [
+      "a significant supervisor that is restarted always",
+      () => Supervisor.make("root", { children: [], significant: true }),
+      /Supervisor.make: restart of root must be on-failure or never/
+    ],
+    [
+      "a significant child where autoShutdown is never",
+      () => Supervisor.make("root", { children: [never("b"), never("a", { significant: true, restart: "never" })] }),
+      /Supervisor.make: autoShutdown of root must not be never, a is significant/
+    ]
+  ] as const)("C-019 %s is refused", (_name, make, expected) => {
+    assert.throws(make, RangeError, expected)
+  })
+
+  it.effect("C-019 a significant child is refused at run time where autoShutdown is never, and taken elsewhere", () =>
+    Effect.gen(function* () {
+      const significant = never("a", { significant: true, restart: "on-failure" })
+      for (const autoShutdown of ["never", "any-significant", "all-significant"] as const) {
+        const { tree } = yield* new Stage().start(Supervisor.make("root", { children: [], autoShutdown }))
+        const handle = yield* tree.find(["root"])
+        const answer = yield* Effect.result(handle.startChild(significant))
+        assert.strictEqual(
+          answer._tag === "Success" ? "taken" : (answer.failure as Tree.ChildRefused).reason,
+          autoShutdown === "never" ? "no-auto-shutdown" : "taken"
+        )
+        assert.lengthOf((yield* handle.snapshot).children, autoShutdown === "never" ? 0 : 1)
+      }
+    })
   )
+
   it.todo(
     "C-020 a bad template or maximum of a dynamic supervisor is refused: comes with the tree issue, which brings dynamic supervisors"
   )

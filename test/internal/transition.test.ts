@@ -20,11 +20,12 @@ describe("transition", () => {
         strategy: Arbitrary.schema(Schema.Literals(strategies)),
         children: int(5),
         restarts: int(4),
-        picks: Arbitrary.array(int(2), { minLength: 5, maxLength: 5 }),
+        autoShutdown: Arbitrary.schema(Schema.Literals(["never", "any-significant", "all-significant"])),
+        picks: Arbitrary.array(int(5), { minLength: 5, maxLength: 5 }),
         script: Arbitrary.array(int(1 << 20), { minLength: 0, maxLength: 300 })
       },
-      ({ strategy, children, restarts, picks, script }) => {
-        const world = new World({ strategy, children, intensity: { restarts, within: 1 } }, picks)
+      ({ strategy, children, restarts, autoShutdown, picks, script }) => {
+        const world = new World({ strategy, children, autoShutdown, intensity: { restarts, within: 1 } }, picks)
         try {
           for (const pick of script) world.step(pick)
           world.finish()
@@ -38,6 +39,7 @@ describe("transition", () => {
 
     it("the scripts reach every order", () => {
       assert.deepStrictEqual([...seen].toSorted(), [
+        "autoShutdown",
         "cancelRetry",
         "ended",
         "forgotten",
