@@ -69,6 +69,7 @@ import { ActorMount, type Handlers as AnyHandlers } from "./internal/actorMount.
 import { Ask, Envelope } from "./internal/envelope.ts"
 import type { Mount } from "./internal/mount.ts"
 import { needsMake } from "./internal/payload.ts"
+import { Place, type Placed } from "./internal/place.ts"
 import { CurrentNode } from "./internal/runtime.ts"
 import * as Mailbox from "./Mailbox.ts"
 
@@ -246,10 +247,10 @@ const millisOf = (timeout: Duration.Input): number => {
 
 /** A class of references for one protocol: methods are shared, a reference holds its mount alone. */
 const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount) => object) => {
-  class Target {
-    readonly mount: ActorMount
+  class Target implements Placed<ActorMount> {
+    readonly [Place]: ActorMount
     constructor(mount: ActorMount) {
-      this.mount = mount
+      this[Place] = mount
     }
   }
   class Asks extends Target {}
@@ -264,7 +265,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
     const ownMillis = own === undefined ? defaultTimeout : millisOf(own)
     const urgent = Context.getOrUndefined(rpc.annotations as Context.Context<Control>, Control) === true
     define(Asks, tag, function (this: Target, payload: unknown) {
-      const { mount } = this
+      const mount = this[Place]
       return Effect.callback<unknown, unknown>((resume) => {
         const fiber = Fiber.getCurrent()!
         const asked = Context.getOrUndefined(fiber.context as Context.Context<Timeout>, Timeout)
@@ -282,7 +283,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
       })
     })
     define(Tells, tag, function (this: Target, payload: unknown) {
-      const { mount } = this
+      const mount = this[Place]
       return Effect.withFiber((fiber) => {
         const envelope = new Envelope(tag, make(payload), fiber.cache.span)
         if (urgent ? mount.tellFirst(envelope) : mount.tellUnsafe(envelope)) return Effect.void
@@ -294,7 +295,8 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
     })
     define(UnsafeTells, tag, function (this: Target, payload: unknown) {
       const envelope = new Envelope(tag, make(payload), undefined)
-      return urgent ? this.mount.tellFirst(envelope) : this.mount.tellUnsafe(envelope)
+      const mount = this[Place]
+      return urgent ? mount.tellFirst(envelope) : mount.tellUnsafe(envelope)
     })
   }
   lazily(Asks, "tell", (mount) => new Tells(mount))
@@ -308,8 +310,8 @@ const define = (on: { readonly prototype: object }, name: string, value: (payloa
 
 const lazily = (on: { readonly prototype: object }, name: string, make: (mount: ActorMount) => object): void => {
   Object.defineProperty(on.prototype, name, {
-    get(this: { readonly mount: ActorMount }) {
-      const value = make(this.mount)
+    get(this: Placed<ActorMount>) {
+      const value = make(this[Place])
       Object.defineProperty(this, name, { value })
       return value
     }

@@ -47,7 +47,7 @@ import { check } from "./internal/check.ts"
 import { type GaveUp, StartFailure } from "./internal/errors.ts"
 import * as internal from "./internal/handle.ts"
 import type { Event } from "./internal/model.ts"
-import { CurrentNode, Runtime } from "./internal/runtime.ts"
+import { CurrentLife, CurrentNode, Runtime } from "./internal/runtime.ts"
 import { SupervisorMount, type SupervisorPolicy } from "./internal/supervisorMount.ts"
 import type { AutoShutdown as AutoShutdown_, Strategy as Strategy_ } from "./internal/transition.ts"
 import * as RestartIntensity from "./RestartIntensity.ts"
@@ -261,7 +261,8 @@ export const start = <P, E, R>(
   Effect.contextWith((given: Context.Context<R | Scope.Scope>) => {
     const outer = Context.omit(
       Scope.Scope,
-      CurrentNode
+      CurrentNode,
+      CurrentLife
     )(given as Context.Context<Scope.Scope>) as Context.Context<never>
     const runtime = new Runtime(outer, { log: options?.log ?? true })
     if (options?.onEvent !== undefined) runtime.observe(options.onEvent)

@@ -31,7 +31,7 @@ import { Fifo } from "./fifo.ts"
 import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Incarnation, Parent, Policy } from "./mount.ts"
 import { Mount } from "./mount.ts"
-import { CurrentNode } from "./runtime.ts"
+import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
 
 /** The handlers of one incarnation, by rpc. */
@@ -92,9 +92,6 @@ export class ActorMount extends Mount implements Addressee {
   /** senders that wait for room; each is a suspended fiber, so their number is bounded by them */
   private waiting: Fifo<Waiting> | undefined
   private awake = false
-  /** nobody will handle mail, unless the actor is started again */
-  private settled = false
-  private revoked = false
 
   constructor(
     runtime: Runtime,
@@ -480,7 +477,6 @@ export class ActorMount extends Mount implements Addressee {
   // ------------------------------------------------------------------------------------------------------ incarnation
 
   protected override live(): Life {
-    this.settled = this.revoked
     this.awake = false
     return {
       ...super.live(),
@@ -496,7 +492,11 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   protected launch(life: Life): void {
-    const context = this.context.pipe(Context.add(CurrentNode, this as Mount), Context.add(Scope.Scope, life.scope))
+    const context = this.context.pipe(
+      Context.add(CurrentNode, this as Mount),
+      Context.add(CurrentLife, life),
+      Context.add(Scope.Scope, life.scope)
+    )
     const build = Effect.withFiber((fiber) => {
       life.self = fiber
       return this.spec.build
@@ -507,7 +507,7 @@ export class ActorMount extends Mount implements Addressee {
       life.fiber = undefined
       life.self = undefined
       if (life.over) this.lateEnd(life, exit)
-      else if (Exit.isFailure(exit) || life.ordered || life.timedOut) this.close(life, exit)
+      else if (Exit.isFailure(exit) || life.ordered || life.struck !== undefined) this.close(life, exit)
       else {
         life.handlers = exit.value
         this.started(life)
@@ -545,7 +545,7 @@ export class ActorMount extends Mount implements Addressee {
     if (life.closing) return
     const { fiber } = life
     if (fiber !== undefined) {
-      if (!this.spec.finish || !life.ready) fiber.interruptUnsafe()
+      if (!this.spec.finish || !life.ready || life.struck !== undefined) fiber.interruptUnsafe()
     } else if (!this.awake || life.handling === undefined) this.close(life, Exit.void)
   }
 
@@ -569,20 +569,10 @@ export class ActorMount extends Mount implements Addressee {
     }
   }
 
-  override renew(): void {
-    super.renew()
-    this.settled = this.revoked
-  }
-
   override settle(): void {
     if (this.settled) return
-    this.settled = true
+    super.settle()
     this.clear((envelope) => this.refuse(envelope), "stopped")
-  }
-
-  override revoke(): void {
-    this.revoked = true
-    this.settle()
   }
 
   snapshot(): Snapshot {

@@ -11,7 +11,7 @@ import * as exits from "./exit.ts"
 import type { Snapshot } from "./model.ts"
 import type { Incarnation, Parent, Policy } from "./mount.ts"
 import { Mount } from "./mount.ts"
-import { CurrentNode } from "./runtime.ts"
+import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
 
 /** The run effect of a child that declines to start. */
@@ -43,7 +43,11 @@ export class EffectMount extends Mount {
   }
 
   protected launch(life: Life): void {
-    const context = this.context.pipe(Context.add(CurrentNode, this), Context.add(Scope.Scope, life.scope))
+    const context = this.context.pipe(
+      Context.add(CurrentNode, this),
+      Context.add(CurrentLife, life),
+      Context.add(Scope.Scope, life.scope)
+    )
     const body = Effect.flatMap(this.init, (run) => {
       if (run === ignore) {
         life.closing = true

@@ -16,8 +16,9 @@ import type * as Tree from "../Tree.ts"
 import { ChildRefused, StartFailure } from "./errors.ts"
 import type { Event } from "./model.ts"
 import type { Mount, Trouble } from "./mount.ts"
+import { placed } from "./place.ts"
 import type { Node, Runtime } from "./runtime.ts"
-import { CurrentNode } from "./runtime.ts"
+import { CurrentLife, CurrentNode } from "./runtime.ts"
 import { Supervising } from "./supervising.ts"
 import { SupervisorMount } from "./supervisorMount.ts"
 import type * as core from "./transition.ts"
@@ -104,7 +105,7 @@ export const handle = (node: Mount): Tree.Handle => {
   ): Effect.Effect<A, E | ChildRefused> =>
     node instanceof Supervising ? request(node) : Effect.fail(refusal(node, child, "not-a-supervisor"))
 
-  return {
+  const handle: Tree.Handle = {
     path: node.path,
     snapshot: Effect.sync(() => node.snapshot()),
     startChild: <P, E, R>(child: Child.Child<P, E, R>) =>
@@ -119,7 +120,7 @@ export const handle = (node: Mount): Tree.Handle => {
             }
             // It sees what the supervisor's children see, and what its caller brings along.
             const context = Context.merge(
-              Context.omit(Scope.Scope, Tracer.ParentSpan, CurrentNode)(given as Context.Context<never>),
+              Context.omit(Scope.Scope, Tracer.ParentSpan, CurrentNode, CurrentLife)(given as Context.Context<never>),
               supervisor.context
             ) as Context.Context<never>
             const mount = child.mount(supervisor.runtime, supervisor, context)
@@ -153,6 +154,7 @@ export const handle = (node: Mount): Tree.Handle => {
           ask(supervisor, id, (reply) => ({ _tag: "RemoveChild", id, reply })) as Effect.Effect<void, ChildRefused>
       )
   }
+  return placed(handle, node)
 }
 
 /** The node of a path, or the refusal that names the first id that is missing. */

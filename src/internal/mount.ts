@@ -10,6 +10,7 @@
  * - M1. An incarnation reports its end once: `over` is set first, and what comes later is ignored.
  * - M2. The intent to stop is recorded before anything is interrupted, so an exit is never classified by its cause alone.
  * - M3. An end is reported only after the incarnation's finalizers, or after the grace time, with `leaked`.
+ * - M4. Observers hear of an end before anybody else does, and once; nothing is kept for a place without observers.
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -55,8 +56,21 @@ export interface Parent extends Node {
   post(message: core.Message<Mount, Trouble>): void
 }
 
+/** Who is told about a place. Observers must not throw, and must not run the code of others before they return. */
+export interface Observer {
+  /** an incarnation is ready */
+  up?(life: Incarnation): void
+  /** an incarnation is over; nobody else knows yet */
+  over?(life: Incarnation, reason: ExitReason): void
+  /** nothing will start it again, unless somebody asks */
+  settled?(): void
+  /** the place itself is given up */
+  revoked?(): void
+}
+
 /** One life of a child. */
 export interface Incarnation {
+  readonly mount: Mount
   readonly number: number
   ready: boolean
   /** it was asked to stop (M2) */
@@ -65,7 +79,8 @@ export interface Incarnation {
   returns: boolean
   /** its end was reported (M1) */
   over: boolean
-  timedOut: boolean
+  /** why it has to end, when that is neither its own doing nor its supervisor's */
+  struck: Cause.Cause<unknown> | undefined
   readyAt: number
   /** how its body ended, while its finalizers still run */
   exit: Exit.Exit<unknown, unknown> | undefined
@@ -102,6 +117,11 @@ export abstract class Mount implements core.Child, Node {
   readonly parent: Parent | undefined
   readonly policy: Policy
   private paths: ReadonlyArray<string> | undefined
+  private observers: Set<Observer> | undefined
+  /** nothing will start it, unless somebody asks */
+  settled = false
+  /** nothing ever will */
+  revoked = false
 
   /** what the child brings along itself: the root's context, or that of the one who added it at run time */
   protected readonly outer: Context.Context<never> | undefined
@@ -167,6 +187,15 @@ export abstract class Mount implements core.Child, Node {
     return this.state === "running" && this.current !== undefined && !this.current.over
   }
 
+  observe(observer: Observer): void {
+    this.observers ??= new Set()
+    this.observers.add(observer)
+  }
+
+  unobserve(observer: Observer): void {
+    if (this.observers?.delete(observer) && this.observers.size === 0) this.observers = undefined
+  }
+
   /** Begins the incarnation `this.incarnation`. */
   begin(): void {
     this.runtime.emit(this, { _tag: "Starting", incarnation: this.incarnation })
@@ -208,7 +237,7 @@ export abstract class Mount implements core.Child, Node {
   }
 
   private patienceLeft(life: Incarnation, patience: Duration.Duration): Duration.Duration {
-    if ((!life.ordered && !life.timedOut) || !Duration.isFinite(patience)) return patience
+    if ((!life.ordered && life.struck === undefined) || !Duration.isFinite(patience)) return patience
     const now = this.runtime.nanos()
     life.stopBy ??= now + Duration.toMillis(patience) * 1e6
     return Duration.millis((life.stopBy - now) / 1e6)
@@ -232,12 +261,8 @@ export abstract class Mount implements core.Child, Node {
       life.ordered || life.exit === undefined
         ? { _tag: "Killed", cause: Cause.interrupt() }
         : exits.reasonOf(life.exit, false)
-    this.report(life, life.timedOut && !life.ordered ? this.timedOut() : reason, alive)
-  }
-
-  private timedOut(): ExitReason {
-    const afterMillis = Duration.toMillis(this.policy.initTimeout)
-    return { _tag: "Error", cause: Cause.fail(new InitTimeout({ path: [...this.path], afterMillis })) }
+    const { struck } = life
+    this.report(life, struck === undefined || life.ordered ? reason : { _tag: "Error", cause: struck }, alive)
   }
 
   private leak(life: Incarnation): void {
@@ -255,7 +280,16 @@ export abstract class Mount implements core.Child, Node {
 
   private initTimedOut(life: Incarnation): void {
     if (life.ready || life.over) return
-    life.timedOut = true
+    life.cancelTimer = undefined
+    const afterMillis = Duration.toMillis(this.policy.initTimeout)
+    this.strike(life, Cause.fail(new InitTimeout({ path: [...this.path], afterMillis })))
+  }
+
+  /** Ends an incarnation for a reason that is neither its own doing nor its supervisor's. */
+  strike(life: Incarnation, cause: Cause.Cause<unknown>): void {
+    if (life.over || life.ordered || life.exit !== undefined || life.struck !== undefined) return
+    life.struck = cause
+    life.cancelTimer?.()
     life.cancelTimer = undefined
     this.quit(life, false)
     this.grace(life)
@@ -263,13 +297,14 @@ export abstract class Mount implements core.Child, Node {
 
   /** The init is finished: the child counts as running. */
   protected started(life: Incarnation): void {
-    if (life.over || life.ready || life.timedOut) return
+    if (life.over || life.ready || life.struck !== undefined) return
     life.ready = true
     life.readyAt = this.runtime.nanos()
     if (life.ordered) return
     life.cancelTimer?.()
     life.cancelTimer = undefined
     this.runtime.emit(this, { _tag: "Started", incarnation: life.number })
+    if (this.observers !== undefined) for (const observer of this.observers) observer.up?.(life)
     this.parent?.post({ _tag: "Started", child: this, incarnation: life.number })
   }
 
@@ -278,6 +313,7 @@ export abstract class Mount implements core.Child, Node {
     if (life.over) return
     life.over = true
     life.cancelTimer?.()
+    if (this.observers !== undefined) this.tellOver(life, { _tag: "Normal" })
     this.runtime.emit(this, { _tag: "Ignored", incarnation: life.number })
     this.parent?.post({ _tag: "Ignored", child: this, incarnation: life.number })
   }
@@ -285,10 +321,8 @@ export abstract class Mount implements core.Child, Node {
   /** The incarnation and its finalizers are finished. */
   protected finished(life: Incarnation, exit: Exit.Exit<unknown, unknown>): void {
     if (life.over) return this.leakEnded(life)
-    const timedOut = life.timedOut && !life.ordered
-    const known = timedOut
-      ? Exit.fail(new InitTimeout({ path: [...this.path], afterMillis: Duration.toMillis(this.policy.initTimeout) }))
-      : exit
+    const { struck } = life
+    const known = struck === undefined || life.ordered ? exit : Exit.failCause(struck)
     const reason = exits.reasonOf(known, life.ordered, this.kind === "supervisor" && life.ready)
     this.report(
       life,
@@ -308,6 +342,7 @@ export abstract class Mount implements core.Child, Node {
     const now = runtime.nanos()
     const trouble = this.troubleOf(reason)
     if (this.current === life) this.current = undefined
+    if (this.observers !== undefined) this.tellOver(life, reason) // M4
     const failedStart = !life.ready && !life.ordered
     runtime.emit(
       this,
@@ -362,6 +397,10 @@ export abstract class Mount implements core.Child, Node {
     })
   }
 
+  private tellOver(life: Incarnation, reason: ExitReason): void {
+    for (const observer of this.observers!) observer.over?.(life, reason)
+  }
+
   /** Where the trouble is: here, or deeper for a supervisor. */
   protected troubleOf(reason: ExitReason): Trouble {
     return reason._tag === "GaveUp"
@@ -412,6 +451,7 @@ export abstract class Mount implements core.Child, Node {
 
   /** The supervisor begins anew: so do the counts. */
   renew(): void {
+    this.settled = this.revoked
     this.restarts = 0
     Backoff.reset(this.backoff)
   }
@@ -434,13 +474,15 @@ export abstract class Mount implements core.Child, Node {
 
   /** A new incarnation's record. */
   protected live(): Incarnation {
+    this.settled = this.revoked
     return {
+      mount: this,
       number: this.incarnation,
       ready: false,
       ordered: false,
       returns: false,
       over: false,
-      timedOut: false,
+      struck: undefined,
       readyAt: 0,
       exit: undefined,
       cancelTimer: undefined,
@@ -461,7 +503,11 @@ export abstract class Mount implements core.Child, Node {
   protected down(_life: Incarnation, _reason: ExitReason): void {}
 
   /** Nothing will start it again, unless somebody asks: those who wait for it are told. */
-  settle(): void {}
+  settle(): void {
+    if (this.settled) return
+    this.settled = true
+    if (this.observers !== undefined) for (const observer of this.observers) observer.settled?.()
+  }
 
   /** Does so, unless an incarnation is under way. */
   settleIdle(): void {
@@ -469,5 +515,10 @@ export abstract class Mount implements core.Child, Node {
   }
 
   /** The place itself is given up: the child was removed, or the tree is over. */
-  revoke(): void {}
+  revoke(): void {
+    if (this.revoked) return
+    this.revoked = true
+    this.settle()
+    if (this.observers !== undefined) for (const observer of this.observers) observer.revoked?.()
+  }
 }

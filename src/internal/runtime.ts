@@ -27,6 +27,7 @@ import * as Failure from "../Failure.ts"
 import type { GaveUp } from "./errors.ts"
 import { showPath } from "./errors.ts"
 import type { Event, EventBody, ExitReason } from "./model.ts"
+import type { Incarnation } from "./mount.ts"
 
 /** Wake-ups of the whole tree before it yields one turn of the event loop. */
 export const WakesPerTurn = 1024
@@ -39,6 +40,11 @@ export interface Node {
 
 /** The node whose init or run effect the current fiber executes. */
 export const CurrentNode = Context.Reference<Node | undefined>("espalier/internal/CurrentNode", {
+  defaultValue: () => undefined
+})
+
+/** The incarnation whose init or run effect the current fiber executes; its place is `CurrentNode`. */
+export const CurrentLife = Context.Reference<Incarnation | undefined>("espalier/internal/CurrentLife", {
   defaultValue: () => undefined
 })
 

@@ -222,10 +222,12 @@ export class SupervisorMount extends Supervising {
 
   override settle(): void {
     for (const child of this.declared) child.settle()
+    super.settle()
   }
 
   override revoke(): void {
     for (const child of this.declared) child.revoke()
+    super.revoke()
   }
 
   childOf(id: string): Mount | undefined {
