@@ -183,7 +183,13 @@ const restarts: ReadonlyArray<Restart> = ["always", "on-failure", "never"]
 /** @internal a value as an error shows it */
 export const show = (value: unknown): string => (typeof value === "string" ? value : format(value))
 
-const durationOf = (where: string, name: string, input: Duration.Input, least: "zero" | "more"): Duration.Duration => {
+/** @internal a duration, checked */
+export const durationOf = (
+  where: string,
+  name: string,
+  input: Duration.Input,
+  least: "zero" | "more"
+): Duration.Duration => {
   const duration = Duration.fromInput(input)
   // Effect reads NaN as zero; as a grace time it is a mistake.
   const isNumber = duration._tag === "Some" && !Number.isNaN(input)

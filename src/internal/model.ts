@@ -100,6 +100,7 @@ export type DeadLetterReason = "stopped" | "crashed" | "dropped-new" | "dropped-
  *
  * - `restarts`: automatic restarts of this node since its parent last started, whatever the reason.
  * - `mailbox`: messages that wait, for an actor.
+ * - `tasks`: tasks that run, for a task supervisor. A task is no node: it has no place that could be found again.
  * - `intensity`: what a supervisor may still spend.
  * - `leaked`: incarnations of this node that were abandoned and have not ended.
  *
@@ -109,13 +110,14 @@ export type DeadLetterReason = "stopped" | "crashed" | "dropped-new" | "dropped-
 export interface Snapshot {
   readonly id: string
   readonly path: ReadonlyArray<string>
-  readonly kind: "supervisor" | "worker" | "actor"
+  readonly kind: "supervisor" | "worker" | "actor" | "tasks"
   readonly state: NodeState
   readonly restart: Restart
   readonly incarnation: number
   readonly restarts: number
   readonly leaked: number
   readonly mailbox?: number
+  readonly tasks?: number
   readonly intensity?: { readonly restarts: number; readonly within: Duration.Duration; readonly left: number }
   readonly children: ReadonlyArray<Snapshot>
 }
