@@ -55,9 +55,9 @@ class Run {
   private readonly work: Work
   private readonly jobs = new Set<Job>()
   /** elements of an ordered stream whose turn has not come, in order; bounded by `ahead` */
-  private order: Array<Entry> = []
+  private readonly order: Array<Entry> = []
   /** outcomes for the consumer; bounded by `ahead` */
-  private ready: Array<unknown> = []
+  private readonly ready: Array<unknown> = []
   private slots = 0
   private inside = 0
   private count = 0
@@ -192,14 +192,13 @@ class Run {
 
   // --------------------------------------------------------------------------------------------------------- consumer
 
-  /** Takes what is ready, or waits for it. */
+  /** Takes the next outcome, or waits for it. One at a time: what a consumer has in its hands is no longer counted. */
   readonly pull: Effect.Effect<Arr.NonEmptyReadonlyArray<unknown>, unknown> = Effect.suspend(() => {
-    const { ready } = this
-    if (Arr.isArrayNonEmpty(ready)) {
-      this.ready = []
-      this.inside -= ready.length
+    if (this.ready.length > 0) {
+      const value = this.ready.shift()
+      this.inside -= 1
       this.wakeDriver?.()
-      return Effect.succeed(ready)
+      return Effect.succeed(Arr.of(value))
     }
     if (this.failure !== undefined) return Effect.failCause(this.failure)
     if (this.end !== undefined && this.inside === 0) return Effect.failCause(this.end)
@@ -218,8 +217,6 @@ class Run {
       this.closed = true
       const jobs = [...this.jobs]
       this.cancelAll()
-      this.ready = []
-      this.order = []
       return Effect.andThen(Fiber.interrupt(driver), Effect.forEach(jobs, stop, { discard: true }))
     })
   }
