@@ -14,6 +14,11 @@
  * - An actor that asks itself would wait for itself: the ask fails at once with {@link ActorCalledItself}. A circle of
  *   several actors, or of an actor and a fiber that its handler forked and waits for, ends with {@link AskTimeout}.
  * - A handler may return a plain value instead of an Effect; that is faster.
+ * - An rpc with `stream: true` answers with a stream. The handler that makes it runs as a message; after that a fiber of
+ *   the incarnation produces elements while the mailbox goes on, at most {@link StreamBuffer} ahead of its consumer. A
+ *   consumer that stops interrupts it. A typed error ends the stream alone, a defect crashes the actor. When the
+ *   incarnation crashes or stops, the stream fails at once, and elements that wait are not delivered. The time-out of an
+ *   ask bounds the wait for the handler, not for elements.
  * - An idle actor holds no fiber.
  *
  * **Gotchas**
@@ -48,14 +53,17 @@
  *
  * @since 0.1.0
  */
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import type * as Queue from "effect/Queue"
 import type * as Rpc from "effect/rpc/Rpc"
 import * as RpcSchema from "effect/rpc/RpcSchema"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
 
 import * as Child from "./Child.ts"
 import {
@@ -70,6 +78,7 @@ import { Ask, Envelope } from "./internal/envelope.ts"
 import type { Mount } from "./internal/mount.ts"
 import { needsMake } from "./internal/payload.ts"
 import { Place, type Placed } from "./internal/place.ts"
+import { consume, type StreamRpc } from "./internal/replyStream.ts"
 import { CurrentNode } from "./internal/runtime.ts"
 import * as Mailbox from "./Mailbox.ts"
 
@@ -131,18 +140,59 @@ export const withTimeout: {
 export class Control extends Context.Service<Control, boolean>()("espalier/Actor/Control") {}
 
 /**
- * What an actor's handlers look like: one function per rpc, from the payload to the success, as a value or an Effect.
+ * How many elements of a stream may wait for their consumer: a whole number >= 1. Default 16.
+ *
+ * **Details**
+ *
+ * Annotate an rpc that answers with a stream. The producer waits while so many do; an array that the stream gives in one
+ * go counts beside it.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export class StreamBuffer extends Context.Service<StreamBuffer, number>()("espalier/Actor/StreamBuffer") {}
+
+/** The element and the error of an rpc's stream; `never` for other rpcs. */
+type ElementOf<C> = Rpc.SuccessSchema<C> extends RpcSchema.Stream<infer A, infer _E> ? A["Type"] : never
+type StreamErrorOf<C> =
+  Rpc.SuccessSchema<C> extends RpcSchema.Stream<infer _A, infer E> ? E["Type"] | Rpc.Error<C> : never
+type IsStream<C> = Rpc.SuccessSchema<C> extends RpcSchema.Stream<infer _A, infer _E> ? true : false
+
+/**
+ * What the handler of one rpc gives back.
+ *
+ * **Details**
+ *
+ * The success, or an Effect of it. Where the rpc answers with a stream: a `Stream` or a `Queue.Dequeue`, or an Effect of
+ * one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Result<C extends Rpc.Any> =
+  IsStream<C> extends true
+    ? | Streamed<ElementOf<C>, StreamErrorOf<C>>
+      | Effect.Effect<Streamed<ElementOf<C>, StreamErrorOf<C>>, StreamErrorOf<C>, unknown>
+    : Rpc.Success<C> | Effect.Effect<Rpc.Success<C>, Rpc.Error<C>, unknown>
+
+type Streamed<A, E> = Stream.Stream<A, E, unknown> | Queue.Dequeue<A, E | Cause.Done>
+
+/**
+ * What an actor's handlers look like: one function per rpc, from the payload to its {@link Result}.
  *
  * @category models
  * @since 0.1.0
  */
 export type Handlers<R extends Rpc.Any> = {
-  readonly [C in R as Rpc.Tag<C>]: (
-    payload: Rpc.Payload<C>
-  ) => Rpc.Success<C> | Effect.Effect<Rpc.Success<C>, Rpc.Error<C>, unknown>
+  readonly [C in R as Rpc.Tag<C>]: (payload: Rpc.Payload<C>) => Result<C>
 }
 
-type ServicesOf<X> = X extends Effect.Effect<infer _A, infer _E, infer R> ? R : never
+type ServicesOf<X> =
+  X extends Effect.Effect<infer A, infer _E, infer R>
+    ? R | (A extends Stream.Stream<infer _A2, infer _E2, infer R2> ? R2 : never)
+    : X extends Stream.Stream<infer _A, infer _E, infer R>
+      ? R
+      : never
 
 /**
  * What a set of handlers needs.
@@ -164,6 +214,9 @@ export type HandlersContext<H> = ServicesOf<H[keyof H] extends (payload: never) 
  * - `ref.tellUnsafe.Increment(payload)` does so synchronously, and returns `false`, having done nothing, where `tell`
  *   would have waited or dropped.
  *
+ * An rpc that answers with a stream is asked by running the stream: `ref.Follow(payload)` is a `Stream` of the elements,
+ * which fails with the stream's own error or an {@link ActorFailure}. Each run asks anew. It cannot be told.
+ *
  * Payloads are checked by the rpc's schema where that says more than the type; a payload that does not pass is the
  * caller's bug, and a defect there.
  *
@@ -173,11 +226,16 @@ export type HandlersContext<H> = ServicesOf<H[keyof H] extends (payload: never) 
 export type Ref<R extends Rpc.Any> = {
   readonly [C in R as Rpc.Tag<C>]: (
     payload: Rpc.PayloadConstructor<C>
-  ) => Effect.Effect<Rpc.Success<C>, Rpc.Error<C> | ActorFailure>
+  ) => IsStream<C> extends true
+    ? Stream.Stream<ElementOf<C>, StreamErrorOf<C> | ActorFailure>
+    : Effect.Effect<Rpc.Success<C>, Rpc.Error<C> | ActorFailure>
 } & {
-  readonly tell: { readonly [C in R as Rpc.Tag<C>]: (payload: Rpc.PayloadConstructor<C>) => Effect.Effect<void> }
-  readonly tellUnsafe: { readonly [C in R as Rpc.Tag<C>]: (payload: Rpc.PayloadConstructor<C>) => boolean }
+  readonly tell: { readonly [C in R as Told<C>]: (payload: Rpc.PayloadConstructor<C>) => Effect.Effect<void> }
+  readonly tellUnsafe: { readonly [C in R as Told<C>]: (payload: Rpc.PayloadConstructor<C>) => boolean }
 }
+
+/** The names of rpcs that can be told: a stream needs somebody who listens. */
+type Told<C extends Rpc.Any> = IsStream<C> extends true ? never : Rpc.Tag<C>
 
 /**
  * The options of an actor.
@@ -228,12 +286,25 @@ const check = (id: string, protocol: ReadonlyArray<Rpc.AnyWithProps>): void => {
     const tag = rpc._tag
     if (reserved.has(tag)) throw new RangeError(`Actor.Service: ${id} must not have an rpc called ${tag}`)
     if (seen.has(tag)) throw new RangeError(`Actor.Service: ${id} has two rpcs called ${tag}`)
-    if (RpcSchema.isStreamSchema(rpc.successSchema)) {
-      throw new RangeError(`Actor.Service: ${tag} of ${id} answers with a stream, which actors do not support yet`)
-    }
     seen.add(tag)
   }
 }
+
+const defaultBuffer = 16
+
+const streamsOf = (id: string, protocol: ReadonlyArray<Rpc.AnyWithProps>): ReadonlyArray<StreamRpc> =>
+  protocol.filter(isStream).map((rpc) => {
+    const own = Context.getOrUndefined(rpc.annotations as Context.Context<StreamBuffer>, StreamBuffer)
+    const buffer = own ?? defaultBuffer
+    if (!Number.isSafeInteger(buffer) || buffer < 1) {
+      throw new RangeError(
+        `Actor.Service: StreamBuffer of ${rpc._tag} of ${id} must be a whole number >= 1, got ${String(buffer)}`
+      )
+    }
+    return { tag: rpc._tag, buffer }
+  })
+
+const isStream = (rpc: Rpc.AnyWithProps): boolean => RpcSchema.isStreamSchema(rpc.successSchema)
 
 const defaultTimeout = 5_000
 
@@ -264,9 +335,8 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
     const own = Context.getOrUndefined(rpc.annotations as Context.Context<Timeout>, Timeout)
     const ownMillis = own === undefined ? defaultTimeout : millisOf(own)
     const urgent = Context.getOrUndefined(rpc.annotations as Context.Context<Control>, Control) === true
-    define(Asks, tag, function (this: Target, payload: unknown) {
-      const mount = this[Place]
-      return Effect.callback<unknown, unknown>((resume) => {
+    const ask = (mount: ActorMount, payload: unknown) =>
+      Effect.callback<unknown, unknown>((resume) => {
         const fiber = Fiber.getCurrent()!
         const asked = Context.getOrUndefined(fiber.context as Context.Context<Timeout>, Timeout)
         const millis = asked === undefined ? ownMillis : millisOf(asked)
@@ -281,6 +351,14 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
         else mount.ask(envelope, millis)
         return Effect.sync(() => envelope.cancel())
       })
+    if (isStream(rpc)) {
+      define(Asks, tag, function (this: Target, payload: unknown) {
+        return consume(ask(this[Place], payload))
+      })
+      continue
+    }
+    define(Asks, tag, function (this: Target, payload: unknown) {
+      return ask(this[Place], payload)
     })
     define(Tells, tag, function (this: Target, payload: unknown) {
       const mount = this[Place]
@@ -324,7 +402,7 @@ const lazily = (on: { readonly prototype: object }, name: string, make: (mount: 
  * **Gotchas**
  *
  * Throws a `RangeError` when two rpcs have one name, when an rpc is called like a member of the reference (`tell`,
- * `tellUnsafe`, `then`, …), and when one answers with a stream.
+ * `tellUnsafe`, `then`, …), and when an annotation is out of range.
  *
  * @category constructors
  * @since 0.1.0
@@ -337,6 +415,7 @@ export const Service =
   ): ActorClass<Self, Id, Protocol[number]> => {
     const rpcs = protocol as ReadonlyArray<Rpc.Any> as ReadonlyArray<Rpc.AnyWithProps>
     check(id, rpcs)
+    const streams = streamsOf(id, rpcs)
     const ref = makeRef(rpcs)
     const child = (
       build: Effect.Effect<AnyHandlers, unknown, Scope.Scope>,
@@ -348,7 +427,7 @@ export const Service =
       if (stop !== "interrupt" && stop !== "finish") {
         throw new RangeError(`${where}: stop of ${policy.id} must be interrupt or finish, got ${String(stop)}`)
       }
-      const spec = { key: id, build, mailbox: Mailbox.make(options?.mailbox), finish: stop === "finish", ref }
+      const spec = { key: id, build, mailbox: Mailbox.make(options?.mailbox), finish: stop === "finish", streams, ref }
       return Child.fromMount(
         policy,
         [id],

@@ -31,6 +31,7 @@ import { Fifo } from "./fifo.ts"
 import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Incarnation, Parent, Policy } from "./mount.ts"
 import { Mount } from "./mount.ts"
+import { Feeds, isThenable, type StreamRpc } from "./replyStream.ts"
 import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
 
@@ -44,6 +45,8 @@ export interface ActorSpec {
   readonly mailbox: Mailbox
   /** let the message in progress finish when the actor is stopped */
   readonly finish: boolean
+  /** the rpcs that answer with streams */
+  readonly streams: ReadonlyArray<StreamRpc>
   readonly ref: (mount: ActorMount) => unknown
 }
 
@@ -61,6 +64,8 @@ interface Life extends Incarnation {
   effect: Effect.Effect<unknown, unknown> | undefined
   /** messages that this turn may still begin */
   turn: number
+  /** the streams that its handlers made, if the protocol has any */
+  feeds: Feeds | undefined
 }
 
 const deadlinesOf = new WeakMap<Runtime, Deadlines>()
@@ -442,7 +447,8 @@ export class ActorMount extends Mount implements Addressee {
   private lateEnd(life: Life, exit: Exit.Exit<unknown, unknown>): void {
     if (life.closing) return this.leakEnded(life)
     life.closing = true
-    this.runtime.fork(Scope.close(life.scope, exit)).addObserver(() => this.leakEnded(life))
+    const finalizers = thenFinalize(this.endStreams(life), Scope.closeUnsafe(life.scope, exit)) ?? Effect.void
+    this.runtime.fork(finalizers).addObserver(() => this.leakEnded(life))
   }
 
   private closeOnce(life: Life, exit: Exit.Exit<unknown, unknown>): false {
@@ -476,6 +482,25 @@ export class ActorMount extends Mount implements Addressee {
 
   // ------------------------------------------------------------------------------------------------------ incarnation
 
+  private withStreams(life: Life, handlers: Handlers): Handlers {
+    life.feeds = new Feeds({
+      context: this.context,
+      crashed: (cause) => this.runtime.wake(() => this.strike(life, cause))
+    })
+    return life.feeds.wrap(handlers, this.spec.streams)
+  }
+
+  /** Ends the streams of an incarnation, before its consumers are told; gives what waits for them. */
+  private endStreams(life: Life): Effect.Effect<void, unknown> | undefined {
+    const crashed =
+      !life.ordered && (life.struck !== undefined || (life.exit !== undefined && Exit.isFailure(life.exit)))
+    return life.feeds?.end((rpc) =>
+      cheaply(() =>
+        crashed ? new ActorCrashed({ actor: this.path, rpc }) : new ActorStopped({ actor: this.path, rpc })
+      )
+    )
+  }
+
   protected override live(): Life {
     this.awake = false
     return {
@@ -487,7 +512,8 @@ export class ActorMount extends Mount implements Addressee {
       self: undefined,
       handling: undefined,
       effect: undefined,
-      turn: 0
+      turn: 0,
+      feeds: undefined
     }
   }
 
@@ -509,7 +535,7 @@ export class ActorMount extends Mount implements Addressee {
       if (life.over) this.lateEnd(life, exit)
       else if (Exit.isFailure(exit) || life.ordered || life.struck !== undefined) this.close(life, exit)
       else {
-        life.handlers = exit.value
+        life.handlers = this.spec.streams.length === 0 ? exit.value : this.withStreams(life, exit.value)
         this.started(life)
         if (this.depth > 0) this.rouse()
       }
@@ -521,8 +547,13 @@ export class ActorMount extends Mount implements Addressee {
     life.closing = true
     life.handlers = undefined
     life.exit = exit
-    const finalizers = Scope.closeUnsafe(life.scope, exit)
-    if (finalizers === undefined) return this.finished(life, exit)
+    const finalizers = thenFinalize(this.endStreams(life), Scope.closeUnsafe(life.scope, exit))
+    if (finalizers === undefined) this.finished(life, exit)
+    else this.finalize(life, exit, finalizers)
+    if (life.feeds !== undefined) this.runtime.post(() => life.feeds?.tell()) // A4
+  }
+
+  private finalize(life: Life, exit: Exit.Exit<unknown, unknown>, finalizers: Effect.Effect<unknown, unknown>): void {
     life.cancelTimer?.()
     life.cancelTimer = undefined
     const fiber = this.runtime.fork(
@@ -543,6 +574,8 @@ export class ActorMount extends Mount implements Addressee {
 
   protected quit(life: Life): void {
     if (life.closing) return
+    this.endStreams(life)
+    if (life.feeds !== undefined) this.runtime.post(() => life.feeds?.tell()) // A4
     const { fiber } = life
     if (fiber !== undefined) {
       if (!this.spec.finish || !life.ready || life.struck !== undefined) fiber.interruptUnsafe()
@@ -551,6 +584,8 @@ export class ActorMount extends Mount implements Addressee {
 
   protected fence(life: Life): boolean {
     life.handlers = undefined
+    this.endStreams(life)
+    life.feeds?.tell()
     if (!life.closing) {
       life.fiber?.interruptUnsafe()
       if (life.fiber === undefined && !life.over) this.close(life, Exit.void)
@@ -582,5 +617,13 @@ export class ActorMount extends Mount implements Addressee {
 
 const noop = (): void => {}
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === "object" && value !== null && typeof (value as { readonly then?: unknown }).then === "function"
+/** The finalizers run after what still uses their resources has ended; both tell what went wrong. */
+const thenFinalize = (
+  first: Effect.Effect<void, unknown> | undefined,
+  finalizers: Effect.Effect<void> | undefined
+): Effect.Effect<void, unknown> | undefined => {
+  if (first === undefined || finalizers === undefined) return first ?? finalizers
+  return Effect.flatMap(Effect.exit(first), (end) =>
+    Effect.flatMap(Effect.exit(finalizers), (exit) => exits.withFinalizers(end, exit) as Exit.Exit<void, unknown>)
+  )
+}

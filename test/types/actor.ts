@@ -2,7 +2,7 @@
  * What the compiler must say about actors. Nothing here runs: `tsc` is the test, and an expected error that does not
  * come is an error.
  */
-import { type Context, Effect, type Layer, Schema } from "effect"
+import { type Cause, type Context, Effect, type Layer, type Queue, Schema, Stream } from "effect"
 import { Rpc } from "effect/rpc"
 import { Actor, Child, type Failure, Supervisor, type Tree } from "espalier"
 
@@ -71,7 +71,42 @@ same<ReturnType<typeof crashing>, Effect.Effect<string, Full>>()
 const timed = () => Actor.withTimeout("1 second")(ref().Get({ key: "a" }))
 same<ReturnType<typeof timed>, Effect.Effect<string, Full | Actor.ActorFailure>>()
 
+// R-109: an rpc that answers with a stream is asked for a stream, and its handler's needs are the actor's.
+class Log extends Actor.Service<Log>()("Log", [
+  Rpc.make("Follow", { payload: { from: Schema.Finite }, success: Schema.String, error: Full, stream: true }),
+  Rpc.make("Count", { success: Schema.Finite })
+]) {}
+declare const lines: Stream.Stream<string, Full, Disk>
+declare const more: Effect.Effect<Stream.Stream<string, never, Net>, never, Disk>
+declare const end: Queue.Dequeue<string, Full | Cause.Done>
+interface Net {
+  readonly net: unique symbol
+}
+const log = () => of<Log["Service"]>()
+same<ReturnType<ReturnType<typeof log>["Follow"]>, Stream.Stream<string, Full | Actor.ActorFailure>>()
+same<ReturnType<ReturnType<typeof log>["Count"]>, Effect.Effect<number, Actor.ActorFailure>>()
+same<keyof ReturnType<typeof log>["tell"], "Count">()
+same<keyof ReturnType<typeof log>["tellUnsafe"], "Count">()
+const logs = {
+  stream: Log.child(Effect.succeed(Log.handlers({ Follow: () => lines, Count: () => 1 }))),
+  effect: Log.child(Effect.succeed(Log.handlers({ Follow: () => more, Count: () => 1 }))),
+  queue: Log.child(Effect.succeed(Log.handlers({ Follow: () => Effect.succeed(end), Count: () => 1 })))
+}
+same<typeof logs.stream, Child.Child<Log, never, Disk>>()
+same<typeof logs.effect, Child.Child<Log, never, Disk | Net>>()
+same<typeof logs.queue, Child.Child<Log, never, never>>()
+
 export const refused = (): void => {
+  // @ts-expect-error a stream of the wrong elements
+  Log.handlers({ Follow: () => Stream.make(1), Count: () => 1 })
+  // @ts-expect-error a stream that fails outside its protocol
+  Log.handlers({ Follow: () => Stream.fail("oops"), Count: () => 1 })
+  // @ts-expect-error an array is no stream
+  Log.handlers({ Follow: () => ["a"], Count: () => 1 })
+  // @ts-expect-error a stream cannot be told
+  void log().tell.Follow({ from: 0 })
+  // @ts-expect-error a wrong payload of a stream
+  void log().Follow({ from: "0" })
   // @ts-expect-error a handler is missing
   Database.handlers({ Clear: () => undefined })
   // @ts-expect-error a handler is missing, inline
