@@ -202,6 +202,24 @@ export const durationOf = (
   return duration.value
 }
 
+/** The duration that was given, or the default: one object for all children that say nothing. */
+const durationOr = (
+  fallback: Duration.Duration,
+  where: string,
+  name: string,
+  id: string,
+  input: Duration.Input | undefined,
+  least: "zero" | "more"
+): Duration.Duration => (input === undefined ? fallback : durationOf(where, `${name} of ${id}`, input, least))
+
+const defaultReset = Duration.seconds(60)
+
+/** What differs between kinds of children where nothing is said. */
+interface Defaults {
+  readonly shutdown: Duration.Duration
+  readonly initTimeout: Duration.Duration
+}
+
 /**
  * @internal the policies with their defaults, checked
  */
@@ -209,7 +227,7 @@ export const policyOf = (
   where: string,
   id: string,
   options: Options<never> | undefined,
-  defaults: { readonly shutdown: Duration.Input; readonly initTimeout: Duration.Input }
+  defaults: Defaults
 ): Policy => {
   if (typeof id !== "string" || id.length === 0) {
     throw new RangeError(`${where}: id must be a string that is not empty, got ${format(id)}`)
@@ -233,17 +251,17 @@ export const policyOf = (
   if (backoff !== undefined && !Schedule.isSchedule(backoff)) {
     throw new RangeError(`${where}: backoff of ${id} must be a Schedule, got ${show(backoff)}`)
   }
-  const shutdown = options?.shutdown ?? defaults.shutdown
-  const of = `of ${id}`
+  const shutdown = options?.shutdown
   return {
     id,
     restart,
     significant,
-    shutdown: shutdown === "abandon" ? shutdown : durationOf(where, `shutdown ${of}`, shutdown, "zero"),
-    declaredShutdown: options?.shutdown !== undefined,
-    initTimeout: durationOf(where, `initTimeout ${of}`, options?.initTimeout ?? defaults.initTimeout, "more"),
+    shutdown:
+      shutdown === "abandon" ? shutdown : durationOr(defaults.shutdown, where, "shutdown", id, shutdown, "zero"),
+    declaredShutdown: shutdown !== undefined,
+    initTimeout: durationOr(defaults.initTimeout, where, "initTimeout", id, options?.initTimeout, "more"),
     backoff: backoff as Policy["backoff"],
-    backoffReset: durationOf(where, `backoffReset ${of}`, options?.backoffReset ?? "60 seconds", "more"),
+    backoffReset: durationOr(defaultReset, where, "backoffReset", id, options?.backoffReset, "more"),
     onFailure
   }
 }
@@ -253,7 +271,10 @@ const mustBeEffect = (where: string, name: string, id: string, value: unknown): 
 }
 
 /** @internal */
-export const workerDefaults = { shutdown: "5 seconds", initTimeout: "30 seconds" } as const
+export const workerDefaults: Defaults = { shutdown: Duration.seconds(5), initTimeout: Duration.seconds(30) }
+
+/** @internal */
+export const supervisorDefaults: Defaults = { shutdown: Duration.infinity, initTimeout: Duration.infinity }
 
 /**
  * A child with two phases: an init that is scoped, and the effect that it returns.
@@ -335,8 +356,8 @@ export const ignore: Effect.Effect<void> = ignored
  * @category combinators
  * @since 0.1.0
  */
-export const hide = <P, E, R>(self: Child<P, E, R>): Child<never, E, R> => ({
-  ...self,
-  provides: [],
-  [TypeId]: variance
-})
+export const hide = <P, E, R>(self: Child<P, E, R>): Child<never, E, R> =>
+  // A supervisor's spec says more than a child's, and is kept whole.
+  "children" in self ? { ...self, provides: nothing, [TypeId]: variance } : fromMount(self.policy, nothing, self.mount)
+
+const nothing: ReadonlyArray<string> = []

@@ -79,7 +79,8 @@ const whenFulls: ReadonlyArray<string> = ["wait", "drop-new", "drop-old", "fail"
  * @since 0.1.0
  */
 export const make = (options?: Options | undefined): Mailbox => {
-  const { capacity = "unbounded", whenFull = "wait", onRestart = "keep" } = options ?? {}
+  if (options === undefined) return unbounded
+  const { capacity = "unbounded", whenFull = "wait", onRestart = "keep" } = options
   if (capacity !== "unbounded" && (!Number.isSafeInteger(capacity) || capacity < 1)) {
     throw new RangeError(`Mailbox.make: capacity must be a whole number >= 1 or "unbounded", got ${String(capacity)}`)
   }
@@ -91,3 +92,5 @@ export const make = (options?: Options | undefined): Mailbox => {
   }
   return { capacity: capacity === "unbounded" ? Number.POSITIVE_INFINITY : capacity, whenFull, onRestart }
 }
+
+const unbounded: Mailbox = { capacity: Number.POSITIVE_INFINITY, whenFull: "wait", onRestart: "keep" }

@@ -172,7 +172,7 @@ export const make = <const C extends ReadonlyArray<Child.Any>>(
     throw new RangeError(`${where}: options of ${id} must be an object with children, got ${format(options)}`)
   }
   const policy: SupervisorPolicy = {
-    ...Child.policyOf(where, id, options as Child.Options<never>, { shutdown: "Infinity", initTimeout: "Infinity" }),
+    ...Child.policyOf(where, id, options as Child.Options<never>, Child.supervisorDefaults),
     strategy: options.strategy ?? "one-for-one",
     intensity: options.intensity,
     autoShutdown: options.autoShutdown ?? "never"

@@ -456,10 +456,7 @@ export const Service =
     const child = (options?: Options | undefined): Child.Child<never, never, never> => {
       const where = "Tasks.child"
       // The supervisor's own patience has no limit: that of its tasks has.
-      const policy = Child.policyOf(where, options?.id ?? id, undefined, {
-        shutdown: "Infinity",
-        initTimeout: "30 seconds"
-      })
+      const policy = Child.policyOf(where, options?.id ?? id, undefined, Child.supervisorDefaults)
       const spec = {
         key: id,
         maxChildren: wholeOf(where, `maxChildren of ${policy.id}`, options?.maxChildren ?? Infinity, 1, true),

@@ -29,8 +29,8 @@ import { showPath } from "./errors.ts"
 import * as exits from "./exit.ts"
 import { Fifo } from "./fifo.ts"
 import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
-import type { Incarnation, Parent, Policy } from "./mount.ts"
-import { Mount } from "./mount.ts"
+import type { Parent, Policy } from "./mount.ts"
+import { Incarnation, Mount } from "./mount.ts"
 import { Feeds, isThenable, type StreamRpc } from "./replyStream.ts"
 import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
@@ -50,22 +50,22 @@ export interface ActorSpec {
   readonly ref: (mount: ActorMount) => unknown
 }
 
-interface Life extends Incarnation {
-  readonly scope: Scope.Closeable
-  handlers: Handlers | undefined
+class Life extends Incarnation {
+  readonly scope = Scope.makeUnsafe()
+  handlers: Handlers | undefined = undefined
   /** the init's fiber, then that of a burst whose handler is suspended, then that of the finalizers */
-  fiber: Fiber.Fiber<unknown, unknown> | undefined
-  closing: boolean
+  fiber: Fiber.Fiber<unknown, unknown> | undefined = undefined
+  closing = false
   /** the fiber that runs the init, or handlers, or finalizers: who asks from there waits for itself */
-  self: Fiber.Fiber<unknown, unknown> | undefined
+  self: Fiber.Fiber<unknown, unknown> | undefined = undefined
   /** the message in progress */
-  handling: Envelope | undefined
+  handling: Envelope | undefined = undefined
   /** the effect of the message in progress, while a burst is about to run it */
-  effect: Effect.Effect<unknown, unknown> | undefined
+  effect: Effect.Effect<unknown, unknown> | undefined = undefined
   /** messages that this turn may still begin */
-  turn: number
+  turn = 0
   /** the streams that its handlers made, if the protocol has any */
-  feeds: Feeds | undefined
+  feeds: Feeds | undefined = undefined
 }
 
 const deadlinesOf = new WeakMap<Runtime, Deadlines>()
@@ -96,6 +96,8 @@ export class ActorMount extends Mount implements Addressee {
   private control: Fifo<Envelope> | undefined
   /** senders that wait for room; each is a suspended fiber, so their number is bounded by them */
   private waiting: Fifo<Waiting> | undefined
+  /** made when it is first needed: most actors of a large tree are idle */
+  private drainer: (() => void) | undefined
   private awake = false
 
   constructor(
@@ -328,10 +330,10 @@ export class ActorMount extends Mount implements Addressee {
   private rouse(): void {
     if (this.awake || this.current?.handlers === undefined) return
     this.awake = true
-    this.runtime.wake(this.drain)
+    this.runtime.wake((this.drainer ??= () => this.drain()))
   }
 
-  private readonly drain = (): void => {
+  private drain(): void {
     const life = this.current
     if (life?.handlers === undefined || life.closing) {
       this.awake = false
@@ -503,18 +505,7 @@ export class ActorMount extends Mount implements Addressee {
 
   protected override live(): Life {
     this.awake = false
-    return {
-      ...super.live(),
-      scope: Scope.makeUnsafe(),
-      handlers: undefined,
-      fiber: undefined,
-      closing: false,
-      self: undefined,
-      handling: undefined,
-      effect: undefined,
-      turn: 0,
-      feeds: undefined
-    }
+    return new Life(this)
   }
 
   protected launch(life: Life): void {

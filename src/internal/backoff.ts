@@ -28,11 +28,6 @@ export interface Backoff {
 
 export const make = (): Backoff => ({ own: undefined, transient: undefined })
 
-export const reset = (self: Backoff): void => {
-  self.own = undefined
-  self.transient = undefined
-}
-
 /**
  * The next delay in milliseconds; `undefined` when the child's own schedule is over.
  */

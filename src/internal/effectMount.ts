@@ -9,18 +9,18 @@ import * as Scope from "effect/Scope"
 
 import * as exits from "./exit.ts"
 import type { Snapshot } from "./model.ts"
-import type { Incarnation, Parent, Policy } from "./mount.ts"
-import { Mount } from "./mount.ts"
+import type { Parent, Policy } from "./mount.ts"
+import { Incarnation, Mount } from "./mount.ts"
 import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
 
 /** The run effect of a child that declines to start. */
 export const ignore: Effect.Effect<void> = Effect.sync(() => {})
 
-interface Life extends Incarnation {
-  fiber: Fiber.Fiber<unknown, unknown> | undefined
-  scope: Scope.Closeable
-  closing: boolean
+class Life extends Incarnation {
+  fiber: Fiber.Fiber<unknown, unknown> | undefined = undefined
+  readonly scope = Scope.makeUnsafe()
+  closing = false
 }
 
 export class EffectMount extends Mount {
@@ -39,7 +39,7 @@ export class EffectMount extends Mount {
   }
 
   protected override live(): Life {
-    return { ...super.live(), fiber: undefined, scope: Scope.makeUnsafe(), closing: false }
+    return new Life(this)
   }
 
   protected launch(life: Life): void {

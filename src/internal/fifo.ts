@@ -8,8 +8,11 @@
 /** Fewer spent places than this are left alone. */
 const SpentBeforeCompaction = 1024
 
+/** What a queue holds that never held anything: an idle actor costs no array. Nothing is ever put into it. */
+const none: Array<never> = []
+
 export class Fifo<A extends object> {
-  private items: Array<A> = []
+  private items: Array<A> = none
   private head = 0
 
   get size(): number {
@@ -17,7 +20,8 @@ export class Fifo<A extends object> {
   }
 
   push(item: A): void {
-    this.items.push(item)
+    if (this.items === none) this.items = [item]
+    else this.items.push(item)
   }
 
   shift(): A | undefined {
@@ -39,7 +43,7 @@ export class Fifo<A extends object> {
   /** Empties it, and returns what it held, oldest first. */
   takeAll(): Array<A> {
     const items = this.head === 0 ? this.items : this.items.slice(this.head)
-    this.items = []
+    this.items = none
     this.head = 0
     return items
   }

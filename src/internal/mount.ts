@@ -69,24 +69,29 @@ export interface Observer {
 }
 
 /** One life of a child. */
-export interface Incarnation {
+export class Incarnation {
   readonly mount: Mount
   readonly number: number
-  ready: boolean
+  ready = false
   /** it was asked to stop (M2) */
-  ordered: boolean
+  ordered = false
   /** it was asked to stop only to be started again */
-  returns: boolean
+  returns = false
   /** its end was reported (M1) */
-  over: boolean
+  over = false
   /** why it has to end, when that is neither its own doing nor its supervisor's */
-  struck: Cause.Cause<unknown> | undefined
-  readyAt: number
+  struck: Cause.Cause<unknown> | undefined = undefined
+  readyAt = 0
   /** how its body ended, while its finalizers still run */
-  exit: Exit.Exit<unknown, unknown> | undefined
-  cancelTimer: (() => void) | undefined
+  exit: Exit.Exit<unknown, unknown> | undefined = undefined
+  cancelTimer: (() => void) | undefined = undefined
   /** when a stop's patience ends, in nanoseconds: it covers the body and the finalizers together */
-  stopBy: number | undefined
+  stopBy: number | undefined = undefined
+
+  constructor(mount: Mount) {
+    this.mount = mount
+    this.number = mount.incarnation
+  }
 }
 
 /** The place of a child that a template made. */
@@ -109,7 +114,8 @@ export abstract class Mount implements core.Child, Node {
   restarts = 0
   leaked = 0
   protected current: Incarnation | undefined
-  private readonly backoff = Backoff.make()
+  /** where it stands in its schedule, once it was asked */
+  private backoff: Backoff.Backoff | undefined
   private cancelRetryTimer: (() => void) | undefined
   /** steps the schedule of an incarnation that is over; its end is told with the delay */
   private stepping: Fiber.Fiber<unknown> | undefined
@@ -199,6 +205,7 @@ export abstract class Mount implements core.Child, Node {
   /** Begins the incarnation `this.incarnation`. */
   begin(): void {
     this.runtime.emit(this, { _tag: "Starting", incarnation: this.incarnation })
+    this.settled = this.revoked
     const life = this.live()
     this.current = life
     this.launch(life)
@@ -376,12 +383,11 @@ export abstract class Mount implements core.Child, Node {
     )
     if (verdict === "fail") runtime.emit(this, { _tag: "Failed", reason })
     if (verdict !== "restart") return post(verdict, 0)
-    if (life.ready && now - life.readyAt >= Duration.toMillis(this.policy.backoffReset) * 1e6)
-      Backoff.reset(this.backoff)
+    if (life.ready && now - life.readyAt >= Duration.toMillis(this.policy.backoffReset) * 1e6) this.backoff = undefined
     if (this.policy.backoff === undefined && classified.kind !== "transient") return post("restart", 0)
     const asked = runtime.fork(
       Backoff.next(
-        this.backoff,
+        (this.backoff ??= Backoff.make()),
         this.policy.backoff,
         classified,
         trouble.cause,
@@ -453,7 +459,7 @@ export abstract class Mount implements core.Child, Node {
   renew(): void {
     this.settled = this.revoked
     this.restarts = 0
-    Backoff.reset(this.backoff)
+    this.backoff = undefined
   }
 
   abstract snapshot(): Snapshot
@@ -474,20 +480,7 @@ export abstract class Mount implements core.Child, Node {
 
   /** A new incarnation's record. */
   protected live(): Incarnation {
-    this.settled = this.revoked
-    return {
-      mount: this,
-      number: this.incarnation,
-      ready: false,
-      ordered: false,
-      returns: false,
-      over: false,
-      struck: undefined,
-      readyAt: 0,
-      exit: undefined,
-      cancelTimer: undefined,
-      stopBy: undefined
-    }
+    return new Incarnation(this)
   }
 
   /** Starts the init; answers through `started`, `ignored`, `finished`. */

@@ -8,18 +8,23 @@ import * as Duration from "effect/Duration"
 
 import * as RestartIntensity from "../RestartIntensity.ts"
 import type { ExitReason, Snapshot } from "./model.ts"
-import type { Incarnation, Parent, Policy, Trouble } from "./mount.ts"
-import { Mount } from "./mount.ts"
+import type { Parent, Policy, Trouble } from "./mount.ts"
+import { Incarnation, Mount } from "./mount.ts"
 import type * as core from "./transition.ts"
 
 export interface SupervisingPolicy extends Policy {
   readonly intensity: RestartIntensity.Options | undefined
 }
 
-export interface SupervisingLife extends Incarnation {
+export class SupervisingLife extends Incarnation {
   readonly intensity: RestartIntensity.RestartIntensity
   /** what it gave up on, or could not start */
-  trouble: Trouble | undefined
+  trouble: Trouble | undefined = undefined
+
+  constructor(mount: Mount, policy: SupervisingPolicy) {
+    super(mount)
+    this.intensity = RestartIntensity.make(policy.intensity)
+  }
 }
 
 /** The orders that mean the same whoever gives them. */

@@ -9,13 +9,12 @@ import * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 
 import * as Failure from "../Failure.ts"
-import * as RestartIntensity from "../RestartIntensity.ts"
 import { GaveUp } from "./errors.ts"
 import type { ExitReason, Snapshot } from "./model.ts"
 import type { Incarnation, Mount, Parent, Trouble } from "./mount.ts"
 import type { Runtime } from "./runtime.ts"
-import type { SupervisingLife, SupervisingPolicy } from "./supervising.ts"
-import { Supervising } from "./supervising.ts"
+import type { SupervisingPolicy } from "./supervising.ts"
+import { Supervising, SupervisingLife } from "./supervising.ts"
 import * as core from "./transition.ts"
 
 /** A child's spec, as a supervisor needs it. */
@@ -30,8 +29,13 @@ export interface SupervisorPolicy extends SupervisingPolicy {
   readonly autoShutdown: core.AutoShutdown
 }
 
-interface Life extends SupervisingLife {
+class Life extends SupervisingLife {
   readonly state: core.State<Mount, Trouble>
+
+  constructor(mount: Mount, policy: SupervisorPolicy, children: ReadonlyArray<Mount>) {
+    super(mount, policy)
+    this.state = core.make(policy.strategy, this.intensity, children, policy.autoShutdown)
+  }
 }
 
 export class SupervisorMount extends Supervising {
@@ -105,18 +109,11 @@ export class SupervisorMount extends Supervising {
   }
 
   protected override live(): Life {
-    const { strategy, autoShutdown } = this.policy
-    const intensity = RestartIntensity.make(this.policy.intensity)
     for (const child of this.declared) {
       child.state = "stopped"
       child.renew()
     }
-    return {
-      ...super.live(),
-      state: core.make<Mount, Trouble>(strategy, intensity, this.declared, autoShutdown),
-      intensity,
-      trouble: undefined
-    }
+    return new Life(this, this.policy, this.declared)
   }
 
   protected launch(_life: Life): void {

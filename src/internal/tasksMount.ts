@@ -21,8 +21,8 @@ import type * as Fiber from "effect/Fiber"
 import { cheaply } from "./actorErrors.ts"
 import * as exits from "./exit.ts"
 import type { Snapshot } from "./model.ts"
-import type { Incarnation, Parent, Policy } from "./mount.ts"
-import { Mount } from "./mount.ts"
+import type { Parent, Policy } from "./mount.ts"
+import { Incarnation, Mount } from "./mount.ts"
 import type { Node, Runtime } from "./runtime.ts"
 import { TaskCancelled, TasksFull, TasksStopped } from "./taskErrors.ts"
 
@@ -37,11 +37,11 @@ export interface TasksSpec {
   readonly ref: (mount: TasksMount) => unknown
 }
 
-interface Life extends Incarnation {
+class Life extends Incarnation {
   /** tasks that are not over */
-  readonly jobs: Set<Job>
+  readonly jobs = new Set<Job>()
   /** tasks that ran on when the whole incarnation was fenced */
-  readonly fenced: Set<Job>
+  readonly fenced = new Set<Job>()
 }
 
 /** One task. */
@@ -239,7 +239,7 @@ export class TasksMount extends Mount {
   }
 
   protected override live(): Life {
-    return { ...super.live(), jobs: new Set(), fenced: new Set() }
+    return new Life(this)
   }
 
   protected launch(life: Life): void {
