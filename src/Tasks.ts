@@ -219,6 +219,39 @@ export interface TimedOut<out Input = undefined> {
 }
 
 /**
+ * The input of a stream: a stream or an iterable. It says no more, so that one that is written in place keeps its types.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AnyInput = Iterable<unknown> | { readonly [Stream.TypeId]: unknown }
+
+/**
+ * What the input of a stream, a stream or an iterable, gives.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Input<Items> =
+  Items extends Stream.Stream<infer I, infer _E, infer _R> ? I : Items extends Iterable<infer I> ? I : never
+
+/**
+ * How the input of a stream can fail.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type InputError<Items> = Items extends Stream.Stream<infer _I, infer E, infer _R> ? E : never
+
+/**
+ * What the input of a stream needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type InputServices<Items> = Items extends Stream.Stream<infer _I, infer _E, infer R> ? R : never
+
+/**
  * The elements of a stream, by its options: plain results, unless failures or time-outs are values too.
  *
  * @category models
@@ -318,24 +351,22 @@ export interface Ref {
     options?: TaskOptions | undefined
   ) => Effect.Effect<Task<A, E>, Refused, R>
   readonly stream: <
-    I,
+    Items extends AnyInput,
     A,
     E,
     R,
-    EI = never,
-    RI = never,
     const Linked extends boolean = true,
     const OnTimeout extends "fail" | "value" = "fail",
     const Timeout extends Duration.Input = never,
     const Zip extends boolean = false
   >(
-    items: Iterable<I> | Stream.Stream<I, EI, RI>,
-    f: (input: NoInfer<I>, index: number) => Effect.Effect<A, E, R>,
+    items: Items,
+    f: (input: Input<Items>, index: number) => Effect.Effect<A, E, R>,
     options?: StreamOptions<Linked, OnTimeout, Timeout, Zip> | undefined
   ) => Stream.Stream<
-    Element<A, E, Linked, OnTimeout, Zip extends true ? I : undefined>,
-    EI | StreamError<E, Linked, OnTimeout, Timeout>,
-    R | RI
+    Element<A, E, Linked, OnTimeout, Zip extends true ? Input<Items> : undefined>,
+    InputError<Items> | StreamError<E, Linked, OnTimeout, Timeout>,
+    R | InputServices<Items>
   >
 }
 

@@ -12,7 +12,8 @@ const root = fileURLToPath(new URL("..", import.meta.url))
 const printed: Readonly<Record<string, RegExp>> = {
   "01-first-tree.ts": /^poller: running, incarnation 2\nclerk: running, incarnation 1\n$/m,
   "02-first-actor.ts": /^total 250\nshop\/Till crashed on Sell\ntotal 100\n$/,
-  "03-typed-failures.ts": /^draft: running\noffice: backing-off\nphoto: failed\n$/
+  "03-typed-failures.ts": /^draft: running\noffice: backing-off\nphoto: failed\n$/,
+  "06-tasks.ts": /^printed to Ada\nTimedOut 1 "to Bob"\nFailed 2 ""\nprinted to Cyd\nended by a blank page\n$/
 }
 
 const run = (file: string) =>

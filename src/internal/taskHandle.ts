@@ -96,7 +96,8 @@ export const CurrentLink = Context.Service<Link, Link>("espalier/Tasks/Link")
 export const linked = <A, E, R>(body: Effect.Effect<A, E, R>): Effect.Effect<A, unknown, Exclude<R, Link>> =>
   Effect.suspend(() => {
     const link = new Link()
-    return Effect.raceFirst(Effect.provideService(body, CurrentLink, link), link.failed).pipe(
+    // The failure listens first: a task may crash in the body's first step.
+    return Effect.raceFirst(link.failed, Effect.provideService(body, CurrentLink, link)).pipe(
       Effect.ensuring(link.close)
     )
   })
@@ -201,5 +202,5 @@ export const startLinked = (
     const job = mount.spawn(effect, fiber.context, patience)
     if (!(job instanceof Job)) return Effect.fail(job)
     link.add(job)
-    return Effect.succeed(new Handle(job, link))
+    return link.open ? Effect.succeed(new Handle(job, link)) : Effect.interrupt
   })

@@ -26,6 +26,9 @@ import { Incarnation, Mount } from "./mount.ts"
 import type { Node, Runtime } from "./runtime.ts"
 import { TaskCancelled, TasksFull, TasksStopped } from "./taskErrors.ts"
 
+/** Tasks that may begin, or end, inside each other; the next has a stack of its own. */
+const Nested = 32
+
 /** How long a task may take to stop. */
 export type Patience = Duration.Duration | "abandon"
 
@@ -75,18 +78,18 @@ export class Job implements Node {
     return [...this.parent.path, this.id]
   }
 
-  /** listeners that have not been told */
-  get listeners(): number {
-    return this.onResults.size + this.onOvers.size
-  }
-
   start(effect: Effect.Effect<unknown, unknown>, context: Context.Context<never>): void {
+    const { parent } = this
+    const deep = parent.nesting >= Nested
     const body = Effect.withFiber<unknown, unknown>((fiber) => {
       // Known before the first step of the task, which may already be its last, or may cancel it.
       this.fiber = fiber
-      return effect
+      return deep ? Effect.andThen(Effect.yieldNow, effect) : effect
     })
-    Effect.runForkWith(context)(body).addObserver((exit) => this.ended(exit))
+    parent.nesting += 1
+    const fiber = Effect.runForkWith(context)(body)
+    parent.nesting -= 1
+    fiber.addObserver((exit) => this.ended(exit))
   }
 
   /** Calls `f` with the result, at once if it is known. */
@@ -157,7 +160,7 @@ export class Job implements Node {
     if (result !== undefined) this.settle(result)
     const listeners = [...this.onOvers]
     this.onOvers.clear()
-    for (const f of listeners) f()
+    for (const f of listeners) this.parent.tell(f)
     this.parent.endIfIdle(this.life)
   }
 
@@ -166,7 +169,7 @@ export class Job implements Node {
     this.result = result
     const listeners = [...this.onResults]
     this.onResults.clear()
-    for (const f of listeners) f(result)
+    for (const f of listeners) this.parent.tell(() => f(result))
   }
 
   private cancelled(leaked: boolean): TaskCancelled {
@@ -179,6 +182,8 @@ export class TasksMount extends Mount {
   declare protected current: Life | undefined
   readonly ref: unknown
   readonly spec: TasksSpec
+  /** starts and notices that are under way on the current stack */
+  nesting = 0
   private count = 0
 
   constructor(
@@ -213,6 +218,17 @@ export class TasksMount extends Mount {
     life.jobs.add(job)
     job.start(effect, context)
     return job
+  }
+
+  /** Tells a listener, which may go on with whatever it waited to do. */
+  tell(f: () => void): void {
+    if (this.nesting >= Nested) return this.runtime.wake(f)
+    this.nesting += 1
+    try {
+      f()
+    } finally {
+      this.nesting -= 1
+    }
   }
 
   taskOver(job: Job, life: Life): void {
