@@ -548,16 +548,37 @@ describe("Actor: replies that are streams", () => {
       })
     )
 
-    it.effect("R-109 an answer whose incarnation ended before it was taken fails instead of starting", () =>
+    it.effect("R-109 a handler that finishes while its actor stops makes a stream that is never started", () =>
       Effect.gen(function* () {
-        const { player, ref } = yield* playing()
-        // The crash is behind the reading in the mailbox: both are over before the consumer takes its answer.
-        const reading = yield* Effect.forkChild(Stream.runDrain(ref.Read({ from: 1 })))
-        yield* Effect.yieldNow
-        ref.tellUnsafe.Crash()
-        assert.strictEqual(yield* tagOf(reading), "ActorCrashed")
+        const { player, ref, stage, tree } = yield* playing({ stop: "finish" })
+        const late = yield* forked(Stream.runDrain(ref.Late()))
         yield* quiet
-        assert.include(player.log, "read 1 at 0")
+        const stopping = yield* forked(tree.stop)
+        yield* until("it is asked to stop", () => stage.of("Stopping", "Tape").length === 1)
+        Deferred.doneUnsafe(player.door, Exit.void)
+        assert.strictEqual(yield* tagOf(late), "ActorStopped")
+        yield* Fiber.join(stopping)
+        assert.deepStrictEqual([player.made, player.log], [0, ["released"]])
+      })
+    )
+
+    it.effect("R-109 an abandoned actor's streams end at once, and its resources last as long as their producers", () =>
+      Effect.gen(function* () {
+        const { player, ref, stage, tree } = yield* playing({ shutdown: "abandon" })
+        const closing = yield* Deferred.make<void>()
+        player.cleanup = Deferred.await(closing)
+        const reading = yield* consumer(ref.Read({ from: 1 }))
+        yield* until("it reads", () => reading.taken.length === 1)
+        yield* forked(ref.Deaf())
+        yield* tree.stop
+        reading.next()
+        assert.strictEqual(yield* tagOf(reading.fiber), "ActorStopped")
+        Deferred.doneUnsafe(player.door, Exit.void)
+        yield* quiet
+        assert.deepStrictEqual([player.log.includes("released"), stage.of("LeakEnded").length], [false, 0])
+        yield* Deferred.succeed(closing, undefined)
+        yield* until("it ended after all", () => stage.of("LeakEnded", "Tape").length === 1)
+        assert.deepStrictEqual(player.log.slice(-2), ["closed 1", "released"])
       })
     )
   })
@@ -592,6 +613,23 @@ describe("Actor: replies that are streams", () => {
       const ref = Context.get(context, Sum)
       assert.strictEqual(yield* ref.Total(), 3)
       assert.deepStrictEqual(yield* Stream.runCollect(ref.Squares()), [1, 4, 9])
+    })
+  )
+
+  it.effect("R-109 a producer's spans are below its consumer's", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      class Traced extends Actor.Service<Traced>()("Traced", [
+        Rpc.make("Parents", { success: Schema.String, stream: true })
+      ]) {}
+      const parents = Stream.fromEffect(Effect.map(Effect.currentParentSpan, (span) => span.spanId))
+      const child = Traced.child(Effect.succeed(Traced.handlers({ Parents: () => Stream.orDie(parents) })))
+      const { context } = yield* stage.start(Supervisor.make("root", { children: [child] }))
+      const [seen, own] = yield* Effect.all([
+        Stream.runCollect(Context.get(context, Traced).Parents()),
+        Effect.map(Effect.currentSpan, (span) => span.spanId)
+      ]).pipe(Effect.withSpan("consumer"))
+      assert.deepStrictEqual(seen, [own])
     })
   )
 

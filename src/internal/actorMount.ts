@@ -494,8 +494,7 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Ends the streams of an incarnation, before its consumers are told; gives what waits for them. */
   private endStreams(life: Life): Effect.Effect<void, unknown> | undefined {
-    const crashed =
-      !life.ordered && (life.struck !== undefined || (life.exit !== undefined && Exit.isFailure(life.exit)))
+    const crashed = life.struck !== undefined || (life.exit !== undefined && Exit.isFailure(life.exit))
     return life.feeds?.end((rpc) =>
       cheaply(() =>
         crashed ? new ActorCrashed({ actor: this.path, rpc }) : new ActorStopped({ actor: this.path, rpc })
