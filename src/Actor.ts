@@ -19,6 +19,7 @@
  *   consumer that stops interrupts it. A typed error ends the stream alone, a defect crashes the actor. When the
  *   incarnation crashes or stops, the stream fails at once, and elements that wait are not delivered. The time-out of an
  *   ask bounds the wait for the handler, not for elements.
+ * - {@link Timers} send an actor messages later; they end with the incarnation.
  * - An idle actor holds no fiber.
  *
  * **Gotchas**
@@ -79,7 +80,8 @@ import type { Mount } from "./internal/mount.ts"
 import { needsMake } from "./internal/payload.ts"
 import { Place, type Placed } from "./internal/place.ts"
 import { consume, type StreamRpc } from "./internal/replyStream.ts"
-import { CurrentNode } from "./internal/runtime.ts"
+import { CurrentLife, CurrentNode } from "./internal/runtime.ts"
+import { type TimerSpec, timersOf, type TimerTable } from "./internal/timers.ts"
 import * as Mailbox from "./Mailbox.ts"
 
 export {
@@ -238,6 +240,77 @@ export type Ref<R extends Rpc.Any> = {
 type Told<C extends Rpc.Any> = IsStream<C> extends true ? never : Rpc.Tag<C>
 
 /**
+ * An actor's timers: messages that it sends itself later. Its init asks for them, see `ActorClass.timers`.
+ *
+ * **Details**
+ *
+ * - `after(key, delay).Poll(payload)` sends one message. `delay`: >= 0, `"Infinity"` never sends.
+ * - `every(key, period).Poll(payload)` sends one after each period. `period`: > 0. It does not drift, and sends none while
+ *   its last one is not handled yet.
+ * - `cancel(key)`: there is no such timer any more, and no message of it.
+ *
+ * A key has one timer: setting it again replaces the timer, and takes back what it has sent and is not handled. Timers end
+ * with the incarnation, the moment it is asked to stop or crashes, before finalizers run; what they have sent never
+ * reaches the next incarnation. Their messages go through the mailbox as every tell.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when the delay or the period is out of range.
+ *
+ * **Example** (A session that ends when nobody uses it)
+ *
+ * ```ts
+ * import { Duration, Effect, Schema } from "effect"
+ * import { Rpc } from "effect/rpc"
+ * import { Actor, Supervisor } from "espalier"
+ *
+ * class Session extends Actor.Service<Session>()("Session", [
+ *   Rpc.make("Use", {}),
+ *   Rpc.make("Idle", {}),
+ *   Rpc.make("IsOpen", { success: Schema.Boolean })
+ * ]) {}
+ *
+ * const session = (patience: Duration.Input) => Session.child(Effect.gen(function*() {
+ *   const timers = yield* Session.timers
+ *   let open = true
+ *   yield* timers.after("idle", patience).Idle()
+ *   return Session.handlers({
+ *     Use: () => timers.after("idle", patience).Idle(),
+ *     Idle: () => { open = false },
+ *     IsOpen: () => open
+ *   })
+ * }))
+ *
+ * const program = Effect.gen(function*() {
+ *   const ref = yield* Session
+ *   const before = yield* ref.IsOpen()
+ *   yield* Effect.sleep("20 millis")
+ *   return [before, yield* ref.IsOpen()]
+ * })
+ * const tree = Supervisor.layer(Supervisor.make("root", { children: [session("1 millis")] }))
+ * await Effect.runPromise(Effect.provide(program, tree)) // => [true, false]
+ * ```
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Timers<R extends Rpc.Any> {
+  readonly after: (key: string, delay: Duration.Input) => Timed<R>
+  readonly every: (key: string, period: Duration.Input) => Timed<R>
+  readonly cancel: (key: string) => Effect.Effect<void>
+}
+
+/**
+ * The message that a timer sends.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Timed<R extends Rpc.Any> = {
+  readonly [C in R as Told<C>]: (payload: Rpc.PayloadConstructor<C>) => Effect.Effect<void>
+}
+
+/**
  * The options of an actor.
  *
  * **Details**
@@ -266,6 +339,8 @@ export interface Options<in E> extends Child.Options<E> {
 export interface ActorClass<Self, Id extends string, R extends Rpc.Any> extends Context.ServiceClass<Self, Id, Ref<R>> {
   /** The rpcs, as for an `RpcGroup` or an `Entity`. */
   readonly protocol: ReadonlyArray<R>
+  /** The actor's {@link Timers}, for its init: an Effect that dies anywhere else. */
+  readonly timers: Effect.Effect<Timers<R>>
   /** Handlers, checked against the protocol. */
   readonly handlers: <H extends Handlers<R>>(handlers: H) => H
   /**
@@ -308,13 +383,16 @@ const isStream = (rpc: Rpc.AnyWithProps): boolean => RpcSchema.isStreamSchema(rp
 
 const defaultTimeout = 5_000
 
-const millisOf = (timeout: Duration.Input): number => {
-  const duration = Duration.fromInput(timeout)
-  // A Duration made of NaN is zero: that would be a time-out nobody asked for.
-  const millis = duration._tag === "Some" && !Number.isNaN(timeout) ? Duration.toMillis(duration.value) : Number.NaN
-  if (!(millis >= 0)) throw new RangeError(`Actor.Timeout: must be a duration >= 0, got ${String(timeout)}`)
-  return millis
-}
+const millisOf = (timeout: Duration.Input): number => durationOf("Actor.Timeout:", timeout, false)
+
+const isUrgent = (rpc: Rpc.AnyWithProps): boolean =>
+  Context.getOrUndefined(rpc.annotations as Context.Context<Control>, Control) === true
+
+/** Makes a payload of what a caller gives. */
+const makerOf = (rpc: Rpc.AnyWithProps): ((payload: unknown) => unknown) =>
+  needsMake(rpc.payloadSchema as Schema.Top)
+    ? (payload) => rpc.payloadSchema.make(payload as never)
+    : (payload) => payload
 
 /** A class of references for one protocol: methods are shared, a reference holds its mount alone. */
 const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount) => object) => {
@@ -329,12 +407,10 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
   class UnsafeTells extends Target {}
   for (const rpc of protocol) {
     const tag = rpc._tag
-    const make = needsMake(rpc.payloadSchema as Schema.Top)
-      ? (payload: unknown): unknown => rpc.payloadSchema.make(payload as never)
-      : (payload: unknown): unknown => payload
+    const make = makerOf(rpc)
     const own = Context.getOrUndefined(rpc.annotations as Context.Context<Timeout>, Timeout)
     const ownMillis = own === undefined ? defaultTimeout : millisOf(own)
-    const urgent = Context.getOrUndefined(rpc.annotations as Context.Context<Control>, Control) === true
+    const urgent = isUrgent(rpc)
     const ask = (mount: ActorMount, payload: unknown) =>
       Effect.callback<unknown, unknown>((resume) => {
         const fiber = Fiber.getCurrent()!
@@ -396,6 +472,59 @@ const lazily = (on: { readonly prototype: object }, name: string, make: (mount: 
   })
 }
 
+/** A class of timers for one protocol. */
+const makeTimers = (id: string, protocol: ReadonlyArray<Rpc.AnyWithProps>): Effect.Effect<object> => {
+  class Timed {
+    readonly table: TimerTable
+    readonly key: string
+    readonly millis: number
+    readonly repeats: boolean
+    constructor(table: TimerTable, key: string, millis: number, repeats: boolean) {
+      this.table = table
+      this.key = key
+      this.millis = millis
+      this.repeats = repeats
+    }
+  }
+  for (const rpc of protocol) {
+    if (isStream(rpc)) continue
+    const urgent = isUrgent(rpc)
+    const make = makerOf(rpc)
+    define(Timed, rpc._tag, function (this: Timed, payload: unknown) {
+      const { key, millis, repeats, table } = this
+      return Effect.sync(() => {
+        const spec: TimerSpec = { rpc: rpc._tag, payload: make(payload), urgent, millis, repeats }
+        table.set(key, spec)
+      })
+    })
+  }
+  return Effect.withFiber((fiber) => {
+    const mount = fiber.getRef(CurrentNode)
+    const life = fiber.getRef(CurrentLife)
+    if (!(mount instanceof ActorMount) || life === undefined || !mount.refs.has(id)) {
+      return Effect.die(new TypeError(`${id}.timers: only the init of ${id} has them`))
+    }
+    const table = timersOf(mount, life)
+    return Effect.succeed({
+      after: (key: string, delay: Duration.Input) =>
+        new Timed(table, key, durationOf("Timers.after: delay", delay, false), false),
+      every: (key: string, period: Duration.Input) =>
+        new Timed(table, key, durationOf("Timers.every: period", period, true), true),
+      cancel: (key: string) => Effect.sync(() => table.cancel(key))
+    })
+  })
+}
+
+const durationOf = (what: string, input: Duration.Input, positive: boolean): number => {
+  const duration = Duration.fromInput(input)
+  // A Duration made of NaN is zero: nobody asked for that.
+  const millis = duration._tag === "Some" && !Number.isNaN(input) ? Duration.toMillis(duration.value) : Number.NaN
+  if (!(positive ? millis > 0 : millis >= 0)) {
+    throw new RangeError(`${what} must be a duration ${positive ? ">" : ">="} 0, got ${String(input)}`)
+  }
+  return millis
+}
+
 /**
  * Declares an actor's protocol.
  *
@@ -437,6 +566,7 @@ export const Service =
     const service = Context.Service<Self, Ref<Protocol[number]>>()(id)
     return Object.assign(service, {
       protocol,
+      timers: makeTimers(id, rpcs),
       handlers: <H>(handlers: H): H => handlers,
       child
     }) as never

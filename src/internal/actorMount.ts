@@ -280,6 +280,7 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   private deadLetter(envelope: Envelope, reason: DeadLetterReason): void {
+    envelope.dropped()
     this.runtime.emit(this, { _tag: "DeadLetter", message: envelope.rpc, reason })
   }
 

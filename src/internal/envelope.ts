@@ -42,6 +42,9 @@ export class Envelope {
 
   answer(_effect: Effect.Effect<unknown, unknown>): void {}
 
+  /** It became a dead letter. */
+  dropped(): void {}
+
   cancel(): void {
     this.cancelled = true
   }
