@@ -53,7 +53,16 @@ import type { AutoShutdown as AutoShutdown_, Strategy as Strategy_ } from "./int
 import * as RestartIntensity from "./RestartIntensity.ts"
 import { Tree } from "./Tree.ts"
 
+export {
+  type Counts,
+  type Dynamic,
+  type DynamicChild,
+  type DynamicClass,
+  type DynamicOptions,
+  DynamicService
+} from "./internal/dynamicService.ts"
 export { GaveUp, InitTimeout, StartFailure } from "./internal/errors.ts"
+export type { RefOf } from "./internal/template.ts"
 
 /**
  * Which siblings a restart takes along.

@@ -154,13 +154,15 @@ export abstract class Mount implements core.Child, Node {
     const { place } = this
     if (place === undefined || place.provides.length === 0) return base
     // Its siblings have references of the same key, so it finds its own and they find theirs.
-    return (place.context ??= Context.merge(base, this.provided(place.provides)))
+    return (place.context ??= this.provided(place.provides, base))
   }
 
   /** its references of those keys, as services */
-  provided<P>(keys: ReadonlyArray<string>): Context.Context<P> {
+  provided<P>(keys: ReadonlyArray<string>, base: Context.Context<P>): Context.Context<P> {
     const { refs } = this
-    return Context.makeUnsafe<P>(new Map(keys.map((key) => [key, refs.get(key)])))
+    let context = base
+    for (const key of keys) context = Context.addUnsafe(context, key, refs.get(key))
+    return context
   }
 
   /** the stable references that this place gives to others, by service key */
