@@ -8,14 +8,13 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Exit from "effect/Exit"
 
-import * as RestartIntensity from "../RestartIntensity.ts"
 import * as dynamic from "./dynamicTransition.ts"
 import { GaveUp } from "./errors.ts"
 import type { Snapshot } from "./model.ts"
 import type { Mount, Parent, Trouble } from "./mount.ts"
 import type { Runtime } from "./runtime.ts"
-import type { SupervisingLife, SupervisingPolicy } from "./supervising.ts"
-import { Supervising } from "./supervising.ts"
+import type { SupervisingPolicy } from "./supervising.ts"
+import { Supervising, SupervisingLife } from "./supervising.ts"
 import type * as core from "./transition.ts"
 
 export interface DynamicPolicy extends SupervisingPolicy {
@@ -32,8 +31,13 @@ export interface DynamicSpec {
   readonly handle: (supervisor: DynamicMount) => unknown
 }
 
-interface Life extends SupervisingLife {
+class Life extends SupervisingLife {
   readonly state: dynamic.State<Mount, Trouble>
+
+  constructor(mount: Mount, policy: DynamicPolicy) {
+    super(mount, policy)
+    this.state = dynamic.make(this.intensity, policy.maxChildren)
+  }
 }
 
 /** Tells of a start: with the child when there is one. */
@@ -107,13 +111,7 @@ export class DynamicMount extends Supervising {
   }
 
   protected override live(): Life {
-    const intensity = RestartIntensity.make(this.policy.intensity)
-    return {
-      ...super.live(),
-      state: dynamic.make<Mount, Trouble>(intensity, this.policy.maxChildren),
-      intensity,
-      trouble: undefined
-    }
+    return new Life(this, this.policy)
   }
 
   protected launch(_life: Life): void {

@@ -12,7 +12,17 @@ import { DynamicMount } from "./dynamicMount.ts"
 import { ChildRefused, StartFailure } from "./errors.ts"
 import type { Snapshot } from "./model.ts"
 import type { Trouble } from "./mount.ts"
-import { type Declared, mountAs, mustBeChild, mustBeOneForOne, mustBeTemplate, refOf, type RefOf } from "./template.ts"
+import { placed } from "./place.ts"
+import {
+  type Declared,
+  mountAs,
+  mustBeChild,
+  mustBeInsignificant,
+  mustBeOneForOne,
+  mustBeTemplate,
+  refOf,
+  type RefOf
+} from "./template.ts"
 import type * as core from "./transition.ts"
 
 /**
@@ -89,13 +99,13 @@ export interface Dynamic<in Args, Provides, out E> {
  *   start begins until it is down for good: also while it waits for a restart. Default `"unbounded"`, as in Elixir's
  *   `DynamicSupervisor`.
  * - `intensity`: see `RestartIntensity.Options`; one budget for all children. Default 3 restarts in 5 seconds.
- * - `restart`, `shutdown`, `backoff`, `backoffReset`: of the supervisor itself, as for every child. `shutdown` is
+ * - `restart`, `significant`, `shutdown`, `backoff`, `backoffReset`: of the supervisor itself, as for every child. `shutdown` is
  *   `"Infinity"` by default, because its children have their own.
  *
  * @category models
  * @since 0.1.0
  */
-export interface DynamicOptions extends Omit<Child.Options<never>, "initTimeout" | "onFailure" | "significant"> {
+export interface DynamicOptions extends Omit<Child.Options<never>, "initTimeout" | "onFailure"> {
   readonly id?: string | undefined
   readonly maxChildren?: number | "unbounded" | undefined
   readonly intensity?: RestartIntensity.Options | undefined
@@ -125,10 +135,7 @@ export interface DynamicClass<Self, Id extends string, Args, Provides, E> extend
 const where = "Supervisor.DynamicService"
 
 const policyOf = (id: string, options: DynamicOptions | undefined): DynamicPolicy => {
-  const policy = Child.policyOf(where, id, options as Child.Options<never> | undefined, {
-    shutdown: "Infinity",
-    initTimeout: "Infinity"
-  })
+  const policy = Child.policyOf(where, id, options as Child.Options<never> | undefined, Child.supervisorDefaults)
   mustBeOneForOne(where, id, options)
   RestartIntensity.make(options?.intensity)
   const most = options?.maxChildren ?? "unbounded"
@@ -161,7 +168,7 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
       })
     })
 
-  return {
+  const handle: Dynamic<unknown, unknown, unknown> = {
     get path() {
       return supervisor.path
     },
@@ -170,15 +177,14 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
         const id = supervisor.nextId()
         const withdraw = supervisor.start(id, args, (answer, child) => {
           if (answer._tag !== "Done") return resume(Effect.fail(failureOf(id, answer)))
-          resume(
-            Effect.succeed({
-              id,
-              path: child!.path,
-              ref: refOf(child!) as never,
-              context: child!.provided(child!.place!.provides, Context.empty() as Context.Context<unknown>),
-              stop: stop(id)
-            })
-          )
+          const started: DynamicChild<unknown> = {
+            id,
+            path: child!.path,
+            ref: refOf(child!) as never,
+            context: child!.provided(child!.seat!.provides, Context.empty() as Context.Context<unknown>),
+            stop: stop(id)
+          }
+          resume(Effect.succeed(placed(started, child!)))
         })
         return Effect.sync(withdraw)
       }),
@@ -195,6 +201,7 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
       }
     })
   }
+  return placed(handle, supervisor)
 }
 
 /**
@@ -272,6 +279,7 @@ export const DynamicService =
         make: (args: unknown, name: string, supervisor: DynamicMount) => {
           const made = template(args)
           mustBeChild(where, policy.id, made)
+          mustBeInsignificant(where, policy.id, made)
           return mountAs(name, made, supervisor.runtime, supervisor)
         },
         handle: handleOf

@@ -275,8 +275,8 @@ const stopAll = <C extends core.Child, F>(state: State<C, F>, ending: Ending<C, 
 }
 
 const refuseWaiting = <C extends core.Child, F>(state: State<C, F>): void => {
-  for (const child of [...state.starts.keys()]) answerStart(state, child, refused("not-running"))
-  for (const child of [...state.stops.keys()]) answerStops(state, child, refused("not-running"))
+  for (const child of state.starts.keys()) answerStart(state, child, refused("not-running"))
+  for (const child of state.stops.keys()) answerStops(state, child, refused("not-running"))
 }
 
 const endWhenEmpty = <C extends core.Child, F>(state: State<C, F>, emit: Emit<C, F>): void => {

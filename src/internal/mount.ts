@@ -94,8 +94,8 @@ export class Incarnation {
   }
 }
 
-/** The place of a child that a template made. */
-export interface Place {
+/** What a child that a template made has for itself. */
+export interface Seat {
   readonly id: string
   /** keys of the references that the child itself finds */
   readonly provides: ReadonlyArray<string>
@@ -145,16 +145,16 @@ export abstract class Mount implements core.Child, Node {
   }
 
   /** set for a child that a template made: what it is called there, beside others of the same spec */
-  place: Place | undefined
+  seat: Seat | undefined
 
   /** the services that the child's effects find */
   get context(): Context.Context<never> {
     if (this.outer !== undefined) return this.outer
     const base = this.parent?.context ?? this.runtime.context
-    const { place } = this
-    if (place === undefined || place.provides.length === 0) return base
+    const { seat } = this
+    if (seat === undefined || seat.provides.length === 0) return base
     // Its siblings have references of the same key, so it finds its own and they find theirs.
-    return (place.context ??= this.provided(place.provides, base))
+    return (seat.context ??= this.provided(seat.provides, base))
   }
 
   /** its references of those keys, as services */
@@ -171,7 +171,7 @@ export abstract class Mount implements core.Child, Node {
   }
 
   get id(): string {
-    return this.place === undefined ? this.policy.id : this.place.id
+    return this.seat === undefined ? this.policy.id : this.seat.id
   }
 
   get restart(): core.Restart {

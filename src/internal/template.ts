@@ -33,6 +33,13 @@ export const mustBeChild = (where: string, id: string, child: unknown): void => 
   }
 }
 
+/** Throws when a child would end a supervisor that never shuts itself down. */
+export const mustBeInsignificant = (where: string, id: string, child: Child.Any): void => {
+  if (child.policy.significant) {
+    throw new RangeError(`${where}: significant of a child of ${id} must be false, got true`)
+  }
+}
+
 /** Throws when a template is no function. */
 export const mustBeTemplate = (where: string, id: string, template: unknown): void => {
   if (typeof template !== "function") {
@@ -54,12 +61,12 @@ export const mustBeOneForOne = (where: string, id: string, options: object | und
 /** Mounts a template's child under a name of its own. */
 export const mountAs = (id: string, child: Child.Any, runtime: Runtime, parent: Parent): Mount => {
   const mount = child.mount(runtime, parent)
-  mount.place = { id, provides: child.provides, context: undefined }
+  mount.seat = { id, provides: child.provides, context: undefined }
   return mount
 }
 
 /** The one reference that a template's child provides. */
 export const refOf = (mount: Mount): unknown => {
-  const provides = mount.place?.provides ?? []
+  const provides = mount.seat?.provides ?? []
   return provides.length === 1 ? mount.refs.get(provides[0]!) : undefined
 }

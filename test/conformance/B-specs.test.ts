@@ -15,6 +15,9 @@ const never = (id: string, options?: Child.Options<never>) => Child.effect(id, E
 class Echo extends Actor.Service<Echo>()("Echo", [Rpc.make("Say", { success: Schema.String })]) {}
 const echo = Echo.child(Effect.succeed(Echo.handlers({ Say: () => "x" })))
 
+class Crew extends Supervisor.DynamicService<Crew>()("crew") {}
+const worker = Child.effect("worker", Effect.never)
+
 describe("B: specs", () => {
   it.effect("C-014 a spec reads back with its defaults", () =>
     Effect.gen(function* () {
@@ -191,9 +194,34 @@ describe("B: specs", () => {
     })
   )
 
-  it.todo(
-    "C-020 a bad template or maximum of a dynamic supervisor is refused: comes with the tree issue, which brings dynamic supervisors"
+  it.each([
+    [undefined, {}, /DynamicService: template of crew must be a function, got undefined/],
+    [[() => worker], {}, /template of crew must be a function/],
+    [() => worker, { maxChildren: -1 }, /maxChildren of crew must be a whole number >= 0 or unbounded, got -1/],
+    [() => worker, { maxChildren: 1.5 }, /maxChildren of crew .* got 1.5/],
+    [() => worker, { maxChildren: Number.POSITIVE_INFINITY }, /maxChildren of crew .* got Infinity/],
+    [() => worker, { maxChildren: "many" }, /maxChildren of crew .* got many/],
+    [() => worker, { strategy: "one-for-all" }, /strategy of crew must be one-for-one, got one-for-all/],
+    [() => worker, { autoShutdown: "any-significant" }, /autoShutdown of crew must be never, got any-significant/],
+    [() => worker, { intensity: { restarts: -1 } }, /restarts must be a whole number >= 0, got -1/],
+    [() => worker, { shutdown: -1 }, /DynamicService: shutdown of crew must be a duration >= 0/],
+    [() => worker, { id: "" }, /DynamicService: id must be a string that is not empty/]
+  ] as ReadonlyArray<readonly [unknown, object, RegExp]>)(
+    "C-020 a bad template or option of a dynamic supervisor is refused (%#)",
+    (template, options, expected) => {
+      assert.throws(() => Crew.child(untyped(template), options), RangeError, expected)
+    }
   )
+
+  it("C-020 what holds anyway may be said, and any whole maximum from 0 on", () => {
+    for (const options of [
+      { strategy: "one-for-one", autoShutdown: "never" },
+      { maxChildren: 0 },
+      { maxChildren: 7 }
+    ]) {
+      assert.strictEqual(Crew.child(() => worker, options).id, "crew")
+    }
+  })
 
   it.effect("C-021 a grace time, a window and a backoff of 30 days are long, not immediate", () =>
     Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /* oxlint-disable vitest/warn-todo -- a row that is left out keeps its place, with the reason */
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Clock, Context, Deferred, Effect, Exit, Fiber, Schedule, Schema } from "effect"
+import { Cause, Clock, Context, Deferred, type Duration, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, Child, Failure, Supervisor } from "espalier"
@@ -660,8 +660,31 @@ describe("F: shutdown", () => {
     })
   )
 
-  it.todo(
-    "C-071 a dynamic supervisor stops its children at the same time : comes with the tree issue because there is no dynamic supervisor yet"
+  it.effect("C-071 a dynamic supervisor stops its children at the same time, each within its own grace time", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      class Crew extends Supervisor.DynamicService<Crew, Duration.Input, never, unknown>()("crew") {}
+      let hands = 0
+      const crew = Crew.child((cleanup) =>
+        stage.child(`hand ${(hands += 1)}`, {
+          cleanup,
+          shutdown: cleanup === "Infinity" ? "500 millis" : "5 seconds"
+        })
+      )
+      const { context, tree } = yield* stage.start(Supervisor.make("ship", { children: [crew] }))
+      const { start } = yield* Effect.provide(Crew, context)
+      for (const cleanup of ["300 millis", "Infinity", "300 millis"] as const) yield* start(cleanup)
+      stage.takeLog()
+      const stopping = yield* finishedAt(tree.stop)
+      yield* until("all are asked", () => stage.log.length === 3)
+      assert.deepStrictEqual(stage.log.toSorted(), ["stop hand 1", "stop hand 2", "stop hand 3"])
+      yield* TestClock.adjust("300 millis")
+      assert.deepStrictEqual(stage.log.slice(3).toSorted(), ["down hand 1", "down hand 3"])
+      yield* TestClock.adjust("10 seconds")
+      const [report, at] = yield* Fiber.join(stopping)
+      assert.strictEqual(at, 500)
+      assert.deepStrictEqual(report.leaked, [["ship", "crew", "2"]])
+    })
   )
 
   it.effect("C-072 any number may ask for the stop, and all hear of it after the last clean-up", () =>
