@@ -56,6 +56,7 @@
  */
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import type * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -76,6 +77,7 @@ import {
 import * as errors from "./internal/actorErrors.ts"
 import { ActorMount, type Handlers as AnyHandlers } from "./internal/actorMount.ts"
 import { Ask, Envelope } from "./internal/envelope.ts"
+import { StopWith as StopWith_ } from "./internal/later.ts"
 import type { Mount } from "./internal/mount.ts"
 import { needsMake } from "./internal/payload.ts"
 import { Place, type Placed } from "./internal/place.ts"
@@ -90,7 +92,9 @@ export {
   ActorNotStarted,
   ActorStopped,
   AskTimeout,
-  MailboxFull
+  MailboxFull,
+  MessageDropped,
+  StashFull
 } from "./internal/actorErrors.ts"
 
 /**
@@ -161,12 +165,28 @@ type StreamErrorOf<C> =
 type IsStream<C> = Rpc.SuccessSchema<C> extends RpcSchema.Stream<infer _A, infer _E> ? true : false
 
 /**
+ * What a handler may say: the answer, or how there will be one.
+ *
+ * **Details**
+ *
+ * - A `Deferred` says that the answer comes when it is completed, from wherever: the actor goes on with the next message
+ *   meanwhile. Only its first completion counts. A caller whose deferred is not completed when the incarnation ends fails
+ *   with {@link ActorStopped} or {@link ActorCrashed}; its time-out goes on counting. One deferred may answer many.
+ * - {@link StopWith} is the answer and the end, see {@link stopWith}.
+ * - {@link Stashed} says that the message waits in the {@link Stash}, and its caller with it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Answer<A, E> = A | Deferred.Deferred<A, E> | StopWith<A> | Stashed
+
+/**
  * What the handler of one rpc gives back.
  *
  * **Details**
  *
- * The success, or an Effect of it. Where the rpc answers with a stream: a `Stream` or a `Queue.Dequeue`, or an Effect of
- * one.
+ * An {@link Answer}, or an Effect of one. Where the rpc answers with a stream: a `Stream` or a `Queue.Dequeue`, or an
+ * Effect of one.
  *
  * @category models
  * @since 0.1.0
@@ -175,7 +195,7 @@ export type Result<C extends Rpc.Any> =
   IsStream<C> extends true
     ? | Streamed<ElementOf<C>, StreamErrorOf<C>>
       | Effect.Effect<Streamed<ElementOf<C>, StreamErrorOf<C>>, StreamErrorOf<C>, unknown>
-    : Rpc.Success<C> | Effect.Effect<Rpc.Success<C>, Rpc.Error<C>, unknown>
+    : Answer<Rpc.Success<C>, Rpc.Error<C>> | Effect.Effect<Answer<Rpc.Success<C>, Rpc.Error<C>>, Rpc.Error<C>, unknown>
 
 type Streamed<A, E> = Stream.Stream<A, E, unknown> | Queue.Dequeue<A, E | Cause.Done>
 
@@ -318,7 +338,9 @@ export type Timed<R extends Rpc.Any> = {
  * - `id`: the child's id. Default: the service's.
  * - `mailbox`: see `Mailbox.Options`. Default unbounded.
  * - `stop`: what a stop does to the message in progress. `"interrupt"`, the default, interrupts it; `"finish"` lets it
- *   finish within the grace time, as OTP does.
+ *   finish within the grace time, as OTP does; `"drain"` refuses new messages, and lets what is in the mailbox be handled
+ *   and every {@link Answer} that is still to come be given, all within the grace time. A stop that is part of a group
+ *   restart does not drain but finishes: the mail is kept.
  * - The rest as for every child. `onFailure` is asked about errors of the init.
  *
  * @category models
@@ -327,7 +349,7 @@ export type Timed<R extends Rpc.Any> = {
 export interface Options<in E> extends Child.Options<E> {
   readonly id?: string | undefined
   readonly mailbox?: Mailbox.Options | undefined
-  readonly stop?: "interrupt" | "finish" | undefined
+  readonly stop?: "interrupt" | "finish" | "drain" | undefined
 }
 
 /**
@@ -350,7 +372,7 @@ export interface ActorClass<Self, Id extends string, R extends Rpc.Any> extends 
   readonly child: <H extends Handlers<R>, E, RX>(
     build: Effect.Effect<H, E, RX>,
     options?: Options<NoInfer<E>> | undefined
-  ) => Child.Child<Self, E, Exclude<RX, Scope.Scope> | HandlersContext<H>>
+  ) => Child.Child<Self, E, Exclude<RX, Scope.Scope | Init> | HandlersContext<H>>
 }
 
 const reserved = new Set(["tell", "tellUnsafe", "then", "constructor", "toString", "valueOf", "toJSON", "__proto__"])
@@ -553,10 +575,10 @@ export const Service =
       const where = "Actor.child"
       const policy = Child.policyOf(where, options?.id ?? id, options, Child.workerDefaults)
       const stop = options?.stop ?? "interrupt"
-      if (stop !== "interrupt" && stop !== "finish") {
-        throw new RangeError(`${where}: stop of ${policy.id} must be interrupt or finish, got ${String(stop)}`)
+      if (stop !== "interrupt" && stop !== "finish" && stop !== "drain") {
+        throw new RangeError(`${where}: stop of ${policy.id} must be interrupt, finish or drain, got ${String(stop)}`)
       }
-      const spec = { key: id, build, mailbox: Mailbox.make(options?.mailbox), finish: stop === "finish", streams, ref }
+      const spec = { key: id, build, mailbox: Mailbox.make(options?.mailbox), stop, streams, ref }
       return Child.fromMount(
         policy,
         [id],
@@ -584,7 +606,150 @@ export const isActorFailure = (error: unknown): error is ActorFailure =>
   error instanceof errors.ActorNotStarted ||
   error instanceof errors.ActorCalledItself ||
   error instanceof errors.AskTimeout ||
-  error instanceof errors.MailboxFull
+  error instanceof errors.MailboxFull ||
+  error instanceof errors.MessageDropped
+
+/**
+ * Answers the message in progress, and stops the actor: a handler returns it, or its Effect succeeds with it.
+ *
+ * **Details**
+ *
+ * The actor ends with the reason `Normal`; whether it is started again is for its `restart` policy to say. The caller has
+ * the answer when the finalizers are finished and the supervisor has decided, so the place is free by then. What waits in
+ * the mailbox is kept for the next incarnation, or, when there is none, refused.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const stopWith: {
+  (): StopWith<void>
+  <A>(value: A): StopWith<A>
+} = <A>(value?: A) => new StopWith_(value)
+
+/**
+ * The answer of a handler with which its actor ends, see {@link stopWith}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type StopWith<A> = StopWith_<A>
+
+/**
+ * What only the init of an actor has; {@link stash} needs it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Init {
+  readonly [InitTypeId]: typeof InitTypeId
+}
+
+declare const InitTypeId: unique symbol
+
+/**
+ * What a handler returns whose message waits in the {@link Stash}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Stashed {
+  readonly [StashedTypeId]: typeof StashedTypeId
+}
+
+declare const StashedTypeId: unique symbol
+
+/**
+ * Messages that an actor put aside, in their order.
+ *
+ * **Details**
+ *
+ * - `add`: puts the message in progress aside. Its handler's result is not an answer any more, and its caller goes on
+ *   waiting, within its time-out. Fails with {@link StashFull} when the stash holds `capacity`; the message is still in
+ *   progress then, and the others stay.
+ * - `unstashAll`: handles what is in the stash at this moment before newer mail, in its order. What is put aside
+ *   meanwhile waits for the next `unstashAll`.
+ * - `clear`: throws away what is in the stash, and what `unstashAll` has not yet handed out: asks fail with
+ *   {@link MessageDropped}, tells become dead letters.
+ * - `size`: how many messages are put aside; those of callers that are gone do not count.
+ *
+ * A stash ends with its incarnation. What it held is mail again, in front of the rest: a restart hands it to the next
+ * incarnation or not by the mailbox's `onRestart`, a stop makes it dead letters.
+ *
+ * **Gotchas**
+ *
+ * `add` must be run by the handler's own fiber, while it handles the message; anywhere else it is a defect.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Stash {
+  readonly add: Effect.Effect<Stashed, errors.StashFull>
+  readonly unstashAll: Effect.Effect<void>
+  readonly clear: Effect.Effect<void>
+  readonly size: Effect.Effect<number>
+}
+
+/**
+ * The stash of an actor, for its init to ask for.
+ *
+ * **Details**
+ *
+ * - `capacity`: messages that it holds at most, a whole number >= 1. Default 1,000.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when the capacity is out of range. Dies with one when the init asks for a second stash.
+ *
+ * **Example** (A door that is closed at first)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Rpc } from "effect/rpc"
+ * import { Actor, Supervisor } from "espalier"
+ *
+ * class Door extends Actor.Service<Door>()("Door", [
+ *   Rpc.make("Enter", { payload: { name: Schema.String }, success: Schema.String, error: Actor.StashFull }),
+ *   Rpc.make("Open", {})
+ * ]) {}
+ *
+ * const door = Door.child(Effect.gen(function*() {
+ *   const stash = yield* Actor.stash({ capacity: 100 })
+ *   let open = false
+ *   return Door.handlers({
+ *     Enter: ({ name }) => open ? `welcome ${name}` : stash.add,
+ *     Open: () => {
+ *       open = true
+ *       return stash.unstashAll
+ *     }
+ *   })
+ * }))
+ *
+ * const program = Effect.gen(function*() {
+ *   const ref = yield* Door
+ *   const [answer] = yield* Effect.all([ref.Enter({ name: "Ada" }), ref.Open()], { concurrency: 2 })
+ *   return answer
+ * })
+ * const tree = Supervisor.layer(Supervisor.make("root", { children: [door] }))
+ * await Effect.runPromise(Effect.provide(program, tree)) // => "welcome Ada"
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const stash = (options?: { readonly capacity?: number | undefined }): Effect.Effect<Stash, never, Init> => {
+  const capacity = options?.capacity ?? 1_000
+  if (!Number.isSafeInteger(capacity) || capacity < 1) {
+    throw new RangeError(`Actor.stash: capacity must be a whole number >= 1, got ${String(capacity)}`)
+  }
+  // That it runs in an init is what `Init` says to the compiler.
+  return Effect.withFiber((fiber) => {
+    const node = fiber.getRef(CurrentNode)
+    const made = node instanceof ActorMount ? node.makeStash(capacity) : undefined
+    return made === undefined
+      ? Effect.die(new RangeError("Actor.stash: must be called once, in the init of an actor"))
+      : Effect.succeed<Stash>(made)
+  }) as Effect.Effect<Stash, never, Init>
+}
 
 /**
  * Makes the loss of a neighbour this actor's own crash, without making it a bug.

@@ -94,6 +94,23 @@ export class AskTimeout extends Schema.TaggedError<AskTimeout>("espalier/Actor/A
 }
 
 /**
+ * The actor threw the message away, unhandled: it cleared its stash.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class MessageDropped extends Schema.TaggedError<MessageDropped>("espalier/Actor/MessageDropped")(
+  "MessageDropped",
+  where
+) {
+  readonly [Failure.kind] = "transient"
+
+  override get message(): string {
+    return `${showPath(this.actor)} threw ${this.rpc} away without handling it`
+  }
+}
+
+/**
  * The mailbox was full, and its policy does not let an ask wait.
  *
  * @category errors
@@ -110,7 +127,31 @@ export class MailboxFull extends Schema.TaggedError<MailboxFull>("espalier/Actor
   }
 }
 
-export type ActorFailure = ActorCrashed | ActorStopped | ActorNotStarted | ActorCalledItself | AskTimeout | MailboxFull
+/**
+ * A handler's message does not go into the stash any more: it holds `capacity` already, and they stay there.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class StashFull extends Schema.TaggedError<StashFull>("espalier/Actor/StashFull")("StashFull", {
+  ...where,
+  capacity: Schema.Finite
+}) {
+  readonly [Failure.kind] = "transient"
+
+  override get message(): string {
+    return `the stash of ${showPath(this.actor)} is full: it holds ${this.capacity} messages, ${this.rpc} is not among them`
+  }
+}
+
+export type ActorFailure =
+  | ActorCrashed
+  | ActorStopped
+  | ActorNotStarted
+  | ActorCalledItself
+  | AskTimeout
+  | MailboxFull
+  | MessageDropped
 
 /**
  * Builds an error without its stack: what it says is where the actor is, not where the runtime made it, and a stack

@@ -15,6 +15,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -22,18 +23,21 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
 import type { Mailbox } from "../Mailbox.ts"
-import { ActorCrashed, ActorStopped, AskTimeout, cheaply, MailboxFull } from "./actorErrors.ts"
+import { ActorCrashed, ActorStopped, AskTimeout, cheaply, MailboxFull, MessageDropped } from "./actorErrors.ts"
 import type { Addressee } from "./envelope.ts"
-import { Ask, Deadlines, type Envelope } from "./envelope.ts"
+import { Ask, deadlinesOf, type Envelope } from "./envelope.ts"
 import { showPath } from "./errors.ts"
 import * as exits from "./exit.ts"
-import { Fifo } from "./fifo.ts"
+import { StopWith, Unanswered } from "./later.ts"
+import { Mail } from "./mail.ts"
 import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Parent, Policy } from "./mount.ts"
 import { Incarnation, Mount } from "./mount.ts"
 import { Feeds, isThenable, type StreamRpc } from "./replyStream.ts"
 import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
+import { startsAfter } from "./startsAfter.ts"
+import { StashBuffer } from "./stash.ts"
 
 /** The handlers of one incarnation, by rpc. */
 export type Handlers = Readonly<Record<string, (payload: never) => unknown>>
@@ -43,8 +47,7 @@ export interface ActorSpec {
   readonly key: string
   readonly build: Effect.Effect<Handlers, unknown, Scope.Scope>
   readonly mailbox: Mailbox
-  /** let the message in progress finish when the actor is stopped */
-  readonly finish: boolean
+  readonly stop: "interrupt" | "finish" | "drain"
   /** the rpcs that answer with streams */
   readonly streams: ReadonlyArray<StreamRpc>
   readonly ref: (mount: ActorMount) => unknown
@@ -66,24 +69,10 @@ class Life extends Incarnation {
   turn = 0
   /** the streams that its handlers made, if the protocol has any */
   feeds: Feeds | undefined = undefined
-}
-
-const deadlinesOf = new WeakMap<Runtime, Deadlines>()
-
-const deadlines = (runtime: Runtime): Deadlines => {
-  let known = deadlinesOf.get(runtime)
-  if (known === undefined) {
-    const made = new Deadlines(runtime)
-    runtime.atEnd(() => made.stop())
-    deadlinesOf.set(runtime, (known = made))
-  }
-  return known
-}
-
-/** A sender that waits for room. */
-interface Waiting {
-  readonly envelope: Envelope
-  readonly taken: () => void
+  stash: StashBuffer | undefined = undefined
+  unanswered: Unanswered | undefined = undefined
+  /** gives the last answer, to whoever asked it to stop */
+  farewell: (() => void) | undefined = undefined
 }
 
 export class ActorMount extends Mount implements Addressee {
@@ -91,14 +80,12 @@ export class ActorMount extends Mount implements Addressee {
   declare protected current: Life | undefined
   readonly ref: unknown
   private readonly spec: ActorSpec
-  private readonly mail = new Fifo<Envelope>()
-  /** control messages: before the mail, and beyond its bound, for none may be lost */
-  private control: Fifo<Envelope> | undefined
-  /** senders that wait for room; each is a suspended fiber, so their number is bounded by them */
-  private waiting: Fifo<Waiting> | undefined
+  private readonly mail = new Mail()
   /** made when it is first needed: most actors of a large tree are idle */
   private drainer: (() => void) | undefined
   private awake = false
+  /** a stop waits for the queue and for answers that are still to come, and new messages are refused */
+  private draining = false
 
   constructor(
     runtime: Runtime,
@@ -116,15 +103,15 @@ export class ActorMount extends Mount implements Addressee {
     return new Map([[this.spec.key, this.ref]])
   }
 
-  get depth(): number {
-    return this.mail.size + (this.control?.size ?? 0)
-  }
-
   get capacity(): number {
     return this.spec.mailbox.capacity
   }
 
   // ---------------------------------------------------------------------------------------------------------- senders
+
+  private get refuses(): boolean {
+    return this.settled || this.draining
+  }
 
   override get serving(): boolean {
     return this.current?.handlers !== undefined
@@ -132,15 +119,7 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Whether an ask from `caller` can only be answered once the caller's own init is finished. */
   waitsFor(caller: Mount | undefined): boolean {
-    if (this.settled) return false
-    for (let node: Mount | undefined = caller; node !== undefined; node = node.parent as Mount | undefined) {
-      // Below their nearest common supervisor, one branch starts, and the other is down until that is done.
-      const branch = this.branchOf(node.parent)
-      if (branch !== undefined) {
-        return branch !== node && !node.parent!.concurrent && node.state === "starting" && !branch.serving
-      }
-    }
-    return false
+    return !this.refuses && startsAfter(this, caller)
   }
 
   /** Whether `fiber` is the one that would have to handle what it asks. */
@@ -148,19 +127,12 @@ export class ActorMount extends Mount implements Addressee {
     return this.current?.self === fiber
   }
 
-  private branchOf(supervisor: Parent | undefined): Mount | undefined {
-    if (this.parent === supervisor) return this
-    let node = this.parent as Mount | undefined
-    while (node !== undefined && node.parent !== supervisor) node = node.parent as Mount | undefined
-    return node
-  }
-
   ask(envelope: Ask, millis: number): void {
-    if (this.settled) return this.refuse(envelope)
+    if (this.refuses) return this.refuse(envelope)
     if (!this.hasRoom()) {
       switch (this.spec.mailbox.whenFull) {
         case "wait": {
-          this.wait({ envelope, taken: noop })
+          this.mail.wait(envelope, noop)
           break
         }
         case "drop-old": {
@@ -177,30 +149,30 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Takes an ask into the control lane, which is never full. */
   askFirst(envelope: Ask, millis: number): void {
-    if (this.settled) return this.refuse(envelope)
+    if (this.refuses) return this.refuse(envelope)
     this.pushFirst(envelope)
     this.await(envelope, millis)
   }
 
   private await(envelope: Ask, millis: number): void {
-    if (Number.isFinite(millis)) deadlines(this.runtime).add(envelope, millis)
+    if (Number.isFinite(millis)) deadlinesOf(this.runtime).add(envelope, millis)
   }
 
   /** Takes a tell, or answers `false` when it would have to wait or be dropped. */
   tellUnsafe(envelope: Envelope): boolean {
-    if (this.settled || !this.hasRoom()) return false
+    if (this.refuses || !this.hasRoom()) return false
     this.push(envelope)
     return true
   }
 
   /** Takes a tell by the mailbox's policy; calls `taken` once it is in, or never will be. */
   tell(envelope: Envelope, taken: () => void): void {
-    if (this.settled) this.deadLetter(envelope, "stopped")
+    if (this.refuses) this.deadLetter(envelope, "stopped")
     else if (this.hasRoom()) this.push(envelope)
     else {
       switch (this.spec.mailbox.whenFull) {
         case "wait": {
-          this.wait({ envelope, taken })
+          this.mail.wait(envelope, taken)
           return
         }
         case "drop-old": {
@@ -222,7 +194,7 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Takes a tell into the control lane, or answers `false` when nobody will handle it. */
   tellFirst(envelope: Envelope): boolean {
-    if (this.settled) return false
+    if (this.refuses) return false
     this.pushFirst(envelope)
     return true
   }
@@ -246,14 +218,8 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   private pushFirst(envelope: Envelope): void {
-    this.control ??= new Fifo()
-    this.control.push(envelope)
+    this.mail.pushFirst(envelope)
     this.rouse()
-  }
-
-  private wait(sender: Waiting): void {
-    this.waiting ??= new Fifo()
-    this.waiting.push(sender)
   }
 
   private full(envelope: Envelope): void {
@@ -265,13 +231,17 @@ export class ActorMount extends Mount implements Addressee {
     envelope.answer(Effect.fail(cheaply(() => new ActorStopped({ actor: this.path, rpc: envelope.rpc }))))
   }
 
+  private dropped(envelope: Envelope): void {
+    envelope.answer(Effect.fail(cheaply(() => new MessageDropped({ actor: this.path, rpc: envelope.rpc }))))
+  }
+
   private crashed(envelope: Envelope): void {
     envelope.answer(Effect.fail(cheaply(() => new ActorCrashed({ actor: this.path, rpc: envelope.rpc }))))
   }
 
   /** Takes a message in and the oldest one out. */
   private pushOut(envelope: Envelope): void {
-    const oldest = this.takeMail()
+    const oldest = this.mail.takeOldest()
     this.push(envelope)
     // Whoever waits for it goes on at once, and may send again: by now the mailbox is as it will be.
     if (oldest === undefined) return
@@ -284,42 +254,9 @@ export class ActorMount extends Mount implements Addressee {
     this.runtime.emit(this, { _tag: "DeadLetter", message: envelope.rpc, reason })
   }
 
-  // ---------------------------------------------------------------------------------------------------------- mailbox
-
-  /** The next message that somebody still wants handled. */
-  private take(): Envelope | undefined {
-    for (let urgent = this.control?.shift(); urgent !== undefined; urgent = this.control?.shift()) {
-      if (!urgent.cancelled) return urgent
-    }
-    return this.takeMail()
-  }
-
-  /** The oldest of the ordinary ones. */
-  private takeMail(): Envelope | undefined {
-    for (let envelope = this.mail.shift(); envelope !== undefined; envelope = this.mail.shift()) {
-      if (this.waiting !== undefined) this.admit(this.waiting)
-      if (!envelope.cancelled) return envelope
-    }
-    return undefined
-  }
-
-  /** Lets the first sender in that still waits for room. */
-  private admit(waiting: Fifo<Waiting>): void {
-    for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
-      if (first.envelope.cancelled) continue
-      this.mail.push(first.envelope)
-      return first.taken()
-    }
-  }
-
-  /** Empties the mailbox: asks get `answer`, tells become dead letters. */
-  private clear(answer: (envelope: Envelope) => void, reason: DeadLetterReason): void {
-    const mail = [...(this.control?.takeAll() ?? []), ...this.mail.takeAll()]
-    for (const { envelope, taken } of this.waiting?.takeAll() ?? []) {
-      mail.push(envelope)
-      taken()
-    }
-    for (const envelope of mail) {
+  /** Tells those who wait, by `answer` or by a dead letter, that these messages will not be handled. */
+  private discard(envelopes: ReadonlyArray<Envelope>, answer: (ask: Ask) => void, reason: DeadLetterReason): void {
+    for (const envelope of envelopes) {
       if (envelope.cancelled) continue
       if (envelope instanceof Ask) answer(envelope)
       else this.deadLetter(envelope, reason)
@@ -343,7 +280,7 @@ export class ActorMount extends Mount implements Addressee {
     // A wake-up of an earlier incarnation can come late: what is under way goes on by itself. (A1)
     if (life.handling !== undefined || life.fiber !== undefined) return
     this.awake = true
-    life.turn = this.depth // A5
+    life.turn = this.mail.depth // A5
     this.proceed(life)
     this.burst(life)
   }
@@ -352,7 +289,7 @@ export class ActorMount extends Mount implements Addressee {
   private proceed(life: Life): void {
     life.effect = undefined
     while (life.turn > 0) {
-      const envelope = this.take()
+      const envelope = this.mail.take()
       if (envelope === undefined) return
       life.turn -= 1
       life.handling = envelope
@@ -376,10 +313,35 @@ export class ActorMount extends Mount implements Addressee {
           envelope.span === undefined ? effect : Effect.provideService(effect, Tracer.ParentSpan, envelope.span)
         return
       }
-      life.handling = undefined
-      envelope.answer(Effect.succeed(result))
+      this.replied(life, result)
       if (life.closing || life.over) return
     }
+  }
+
+  /** The handler is through with the message in progress: `value` is the answer, or says how there will be one. */
+  private replied(life: Life, value: unknown): void {
+    const envelope = life.handling
+    life.handling = undefined
+    if (envelope === undefined) return // it waits in the stash
+    if (typeof value === "object" && value !== null) {
+      if (value instanceof StopWith) {
+        life.farewell = () => envelope.answer(Effect.succeed(value.value))
+        this.awake = false
+        return this.close(life, Exit.void)
+      }
+      if (Deferred.isDeferred(value)) {
+        if (envelope instanceof Ask) this.unanswered(life).add(envelope, value as Deferred.Deferred<unknown, unknown>)
+        return
+      }
+    }
+    envelope.answer(Effect.succeed(value))
+  }
+
+  private unanswered(life: Life): Unanswered {
+    // A stop that drains has waited for the last answer.
+    return (life.unanswered ??= new Unanswered(() => {
+      if (this.draining) this.soon(() => this.awake || this.rest(life))
+    }))
   }
 
   /** Runs the effect at hand, and those of the messages after it, in one fiber. */
@@ -393,10 +355,8 @@ export class ActorMount extends Mount implements Addressee {
             return life.effect!
           },
           step: (value) => {
-            const envelope = life.handling
-            life.handling = undefined
-            envelope?.answer(Effect.succeed(value))
-            if (life.closing || life.ordered || life.over) life.effect = undefined
+            this.replied(life, value)
+            if (life.closing || life.over || (life.ordered && !this.draining)) life.effect = undefined
             else this.proceed(life)
           }
         })
@@ -418,13 +378,13 @@ export class ActorMount extends Mount implements Addressee {
   /** Reads how a burst ended; tells whether the actor goes on. */
   private settleBurst(life: Life, exit: Exit.Exit<unknown, unknown>): boolean {
     life.effect = undefined
-    life.self = undefined
+    if (!life.closing) life.self = undefined
     if (life.over) {
       this.lateEnd(life, exit)
       return false
     }
     if (Exit.isSuccess(exit)) {
-      if (life.ordered || life.closing) return this.closeOnce(life, Exit.void)
+      if (life.closing || (life.ordered && !this.draining)) return this.closeOnce(life, Exit.void)
       return true
     }
     const { cause } = exit
@@ -433,7 +393,7 @@ export class ActorMount extends Mount implements Addressee {
       // The protocol's own error: it answers the caller, the actor lives on.
       life.handling = undefined
       envelope?.answer(exit)
-      if (life.ordered) return this.closeOnce(life, Exit.void)
+      if (life.ordered && !this.draining) return this.closeOnce(life, Exit.void)
       this.proceed(life)
       return !life.closing
     }
@@ -463,8 +423,9 @@ export class ActorMount extends Mount implements Addressee {
   private rest(life: Life): void {
     this.awake = false
     if (life.over || life.closing) return
-    if (life.ordered) this.close(life, Exit.void)
-    else if (this.depth > 0) this.rouse()
+    const { depth } = this.mail
+    if (life.ordered && !(this.draining && depth + (life.unanswered?.size ?? 0) > 0)) this.close(life, Exit.void)
+    else if (depth > 0) this.rouse()
   }
 
   private interrupted(envelope: Envelope): void {
@@ -505,6 +466,7 @@ export class ActorMount extends Mount implements Addressee {
 
   protected override live(): Life {
     this.awake = false
+    this.draining = false
     return new Life(this)
   }
 
@@ -528,9 +490,33 @@ export class ActorMount extends Mount implements Addressee {
       else {
         life.handlers = this.spec.streams.length === 0 ? exit.value : this.withStreams(life, exit.value)
         this.started(life)
-        if (this.depth > 0) this.rouse()
+        if (this.mail.depth > 0) this.rouse()
       }
     })
+  }
+
+  /** The stash of the incarnation whose init asks for it. */
+  makeStash(capacity: number): StashBuffer | undefined {
+    const life = this.current
+    if (life === undefined || life.stash !== undefined) return undefined
+    return (life.stash = new StashBuffer(
+      {
+        path: this.path,
+        inProgress: (fiber) => (life.self === fiber ? life.handling : undefined),
+        putAside: () => (life.handling = undefined),
+        putBack: (envelopes) => {
+          if (life.over) return false
+          this.mail.putBack(envelopes)
+          this.rouse()
+          return true
+        },
+        discard: (envelopes) => {
+          if (life.over) return
+          this.discard([...this.mail.takePutBack(), ...envelopes], (ask) => this.dropped(ask), "cleared")
+        }
+      },
+      capacity
+    ))
   }
 
   /** Ends the incarnation: its finalizers run, then its end is reported. */
@@ -563,13 +549,20 @@ export class ActorMount extends Mount implements Addressee {
     this.grace(life)
   }
 
-  protected quit(life: Life): void {
+  protected quit(life: Life, returns: boolean): void {
     if (life.closing) return
+    const { stop } = this.spec
+    const patient = life.ready && life.struck === undefined
+    if (stop === "drain" && patient && !returns) {
+      this.draining = true
+      if (!this.awake) this.rest(life)
+      return
+    }
     this.endStreams(life)
     if (life.feeds !== undefined) this.runtime.post(() => life.feeds?.tell()) // A4
     const { fiber } = life
     if (fiber !== undefined) {
-      if (!this.spec.finish || !life.ready || life.struck !== undefined) fiber.interruptUnsafe()
+      if (stop === "interrupt" || !patient) fiber.interruptUnsafe()
     } else if (!this.awake || life.handling === undefined) this.close(life, Exit.void)
   }
 
@@ -589,20 +582,34 @@ export class ActorMount extends Mount implements Addressee {
     return life.fiber !== undefined
   }
 
-  protected override down(_life: Incarnation, reason: ExitReason): void {
-    if (this.spec.mailbox.onRestart === "fail" && reason._tag !== "Shutdown" && reason._tag !== "Normal") {
-      this.clear((envelope) => this.runtime.post(() => this.crashed(envelope)), "crashed")
+  protected override down(life: Life, reason: ExitReason): void {
+    const failed = reason._tag !== "Shutdown" && reason._tag !== "Normal"
+    const { farewell, stash, unanswered } = life
+    if (farewell !== undefined) this.onceDecided(farewell)
+    if (unanswered !== undefined) {
+      for (const ask of unanswered) {
+        this.onceDecided(() => (failed && !life.ordered ? this.crashed(ask) : this.refuse(ask)))
+      }
     }
+    if (stash !== undefined) this.mail.putBack(stash.takeAll())
+    if (failed && this.spec.mailbox.onRestart === "fail") {
+      this.discard(this.mail.clear(), (ask) => this.onceDecided(() => this.crashed(ask)), "crashed")
+    }
+  }
+
+  /** Runs `f` when the supervisor has decided about the end that is being reported. (A4) */
+  private onceDecided(f: () => void): void {
+    this.runtime.post(() => this.runtime.post(f))
   }
 
   override settle(): void {
     if (this.settled) return
     super.settle()
-    this.clear((envelope) => this.refuse(envelope), "stopped")
+    this.discard(this.mail.clear(), (ask) => this.refuse(ask), "stopped")
   }
 
   snapshot(): Snapshot {
-    return { ...this.node([]), mailbox: this.depth }
+    return { ...this.node([]), mailbox: this.mail.depth + (this.current?.stash?.depth ?? 0) }
   }
 }
 

@@ -55,6 +55,8 @@ export class Ask extends Envelope {
   readonly to: Addressee
   /** `undefined` once the answer is out: a late one goes nowhere */
   resume: Resume | undefined
+  /** hears of it when the answer is out, or nobody waits for it any more */
+  onOver: (() => void) | undefined
   // the deadline list
   due = 0
   list: DeadlineList | undefined
@@ -72,6 +74,7 @@ export class Ask extends Envelope {
     if (resume === undefined) return
     this.resume = undefined
     this.list?.unlink(this)
+    this.onOver?.()
     if (nested >= MaxNested) return this.to.soon(() => resume(effect))
     nested += 1
     try {
@@ -85,6 +88,7 @@ export class Ask extends Envelope {
     this.cancelled = true
     this.resume = undefined
     this.list?.unlink(this)
+    this.onOver?.()
   }
 }
 
@@ -179,4 +183,17 @@ export class Deadlines {
     for (const list of this.lists.values()) list.stop()
     this.lists.clear()
   }
+}
+
+const known = new WeakMap<Runtime, Deadlines>()
+
+/** The deadlines of a tree, which end with it. */
+export const deadlinesOf = (runtime: Runtime): Deadlines => {
+  let deadlines = known.get(runtime)
+  if (deadlines === undefined) {
+    const made = new Deadlines(runtime)
+    runtime.atEnd(() => made.stop())
+    known.set(runtime, (deadlines = made))
+  }
+  return deadlines
 }

@@ -88,10 +88,24 @@ export type EventBody =
 /**
  * Why a message was not handled.
  *
+ * **Details**
+ *
+ * - `stopped`: the actor is gone. `crashed`: it crashed on it, or dropped it in a crash. `interrupted`: it was stopped
+ *   while it handled it.
+ * - `dropped-new`, `dropped-old`, `mailbox-full`: its mailbox was full, see `Mailbox.WhenFull`.
+ * - `cleared`: it was in a stash that the actor cleared.
+ *
  * @category models
  * @since 0.1.0
  */
-export type DeadLetterReason = "stopped" | "crashed" | "dropped-new" | "dropped-old" | "mailbox-full" | "interrupted"
+export type DeadLetterReason =
+  | "stopped"
+  | "crashed"
+  | "dropped-new"
+  | "dropped-old"
+  | "mailbox-full"
+  | "interrupted"
+  | "cleared"
 
 /**
  * One node of the tree and what is below it, at one moment.

@@ -788,7 +788,142 @@ describe("F: shutdown", () => {
     })
   )
 
-  it.todo(
-    "C-073 drain handles the queue and refuses new messages : comes with the tree issue because draining is part of the dynamic supervisor's interface"
+  it.effect("C-073 drain handles what is queued, refuses what comes, then runs the hook", () =>
+    Effect.gen(function* () {
+      const { stage, tree, ref, first, second } = yield* printing({ stop: "drain" })
+      const stopping = yield* finishedAt(tree.stop)
+      yield* quiet
+      const late = yield* Effect.exit(ref.Print({ page: 4 }))
+      yield* ref.tell.Print({ page: 5 })
+      assert.isFalse(ref.tellUnsafe.Print({ page: 6 }))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual((yield* Fiber.join(stopping))[1], 3_000)
+      assert.deepStrictEqual(stage.log, ["begin 1", "end 1", "begin 2", "end 2", "begin 3", "end 3", "stop hook"])
+      assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(second)], [Exit.succeed(1), Exit.succeed(2)])
+      assert.include(JSON.stringify(late), "ActorStopped")
+      assert.deepStrictEqual(
+        stage.of("DeadLetter").map((event) => [event.message, event.reason]),
+        [["Print", "stopped"]]
+      )
+    })
+  )
+
+  it.effect("C-073 a drain ends with the grace time, and what is left is answered and reported", () =>
+    Effect.gen(function* () {
+      const { stage, tree, first, second } = yield* printing({ stop: "drain", shutdown: "1500 millis" })
+      const stopping = yield* finishedAt(tree.stop)
+      yield* TestClock.adjust("1500 millis")
+      assert.strictEqual((yield* Fiber.join(stopping))[1], 1_500)
+      assert.deepStrictEqual(stage.log, ["begin 1", "end 1", "begin 2", "interrupted 2", "stop hook"])
+      assert.deepStrictEqual(yield* Fiber.join(first), Exit.succeed(1))
+      assert.include(JSON.stringify(yield* Fiber.join(second)), "ActorStopped")
+      assert.lengthOf(stage.of("DeadLetter"), 1)
+    })
+  )
+
+  it.effect("C-073 a drain of an idle actor is at once, and a drained actor can be started again", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const { context, tree } = yield* stage.start(
+        Supervisor.make("root", { children: [press(stage.log, { stop: "drain" })] })
+      )
+      const root = yield* tree.find(["root"])
+      assert.strictEqual((yield* Fiber.join(yield* finishedAt(root.stopChild("Press"))))[1], 0)
+      yield* root.restartChild("Press")
+      const page = yield* Effect.forkChild(Context.get(context, Press).Print({ page: 1 }), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* Fiber.join(page), 1)
+    })
+  )
+
+  it.effect("C-073 a group restart keeps the mail instead of draining it", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const root = Supervisor.make("root", {
+        strategy: "one-for-all",
+        children: [press(stage.log, { stop: "drain" }), stage.child("sibling")]
+      })
+      const { context } = yield* stage.start(root)
+      const ref = Context.get(context, Press)
+      yield* ref.tell.Print({ page: 1 })
+      yield* until("page 1 is being printed", () => stage.log.includes("begin 1"))
+      const second = yield* Effect.forkChild(ref.Print({ page: 2 }), { startImmediately: true })
+      stage.end("sibling")
+      yield* quiet
+      yield* ref.tell.Print({ page: 3 })
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* Fiber.join(second), 2)
+      assert.deepStrictEqual(
+        stage.log.filter((line) => !line.includes("sibling")),
+        ["begin 1", "end 1", "stop hook", "begin 2", "end 2", "begin 3", "end 3"]
+      )
+      assert.deepStrictEqual(stage.of("DeadLetter"), [])
+    })
+  )
+
+  class Desk extends Actor.Service<Desk>()("Desk", [
+    Rpc.make("Later", { success: Schema.String }),
+    Rpc.make("Plain", { payload: { n: Schema.Finite } }),
+    Rpc.make("Crash", {})
+  ]) {}
+
+  it.effect("C-073 a drain waits for answers that a handler left for later, and handles plain messages in turns", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const answer = Deferred.makeUnsafe<string>()
+      const seen: Array<number> = []
+      const desk = Desk.child(
+        Effect.succeed(
+          Desk.handlers({ Later: () => answer, Plain: ({ n }) => void seen.push(n), Crash: () => Effect.die("boom") })
+        ),
+        { stop: "drain" }
+      )
+      const { context, tree } = yield* stage.start(Supervisor.make("root", { children: [desk] }))
+      const ref = Context.get(context, Desk)
+      const later = yield* Effect.forkChild(ref.Later(), { startImmediately: true })
+      for (let n = 0; n < 1_000; n++) yield* ref.tell.Plain({ n })
+      const stopping = yield* finishedAt(tree.stop)
+      yield* quiet
+      assert.lengthOf(seen, 1_000)
+      assert.isUndefined(stopping.pollUnsafe())
+      yield* TestClock.adjust("2 seconds")
+      yield* Deferred.succeed(answer, "done")
+      assert.strictEqual(yield* Fiber.join(later), "done")
+      assert.strictEqual((yield* Fiber.join(stopping))[1], 2_000)
+      assert.deepStrictEqual(stage.of("DeadLetter"), [])
+    })
+  )
+
+  it.effect("C-073 a crash ends a drain: what was behind it is refused", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const seen: Array<number> = []
+      const desk = Desk.child(
+        Effect.succeed(
+          Desk.handlers({
+            Later: () => Effect.as(Effect.sleep("1 second"), "done"),
+            Plain: ({ n }) => void seen.push(n),
+            Crash: () => Effect.die("boom")
+          })
+        ),
+        { stop: "drain" }
+      )
+      const { context, tree } = yield* stage.start(Supervisor.make("root", { children: [desk] }))
+      const ref = Context.get(context, Desk)
+      yield* ref.tell.Later()
+      yield* ref.tell.Plain({ n: 1 })
+      const crash = yield* Effect.forkChild(Effect.exit(ref.Crash()), { startImmediately: true })
+      yield* ref.tell.Plain({ n: 2 })
+      yield* stage.stop(tree, "1 second")
+      assert.deepStrictEqual(seen, [1])
+      assert.include(JSON.stringify(yield* Fiber.join(crash)), "ActorCrashed")
+      assert.deepStrictEqual(
+        stage.of("DeadLetter").map((event) => event.reason),
+        ["stopped"]
+      )
+      const [exited] = stage.of("Exited", "Desk")
+      assert(exited?.reason._tag === "Shutdown")
+      assert.include(shown(Exit.failCause(exited.reason.cause!)), "boom")
+    })
   )
 })

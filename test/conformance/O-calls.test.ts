@@ -322,4 +322,191 @@ describe("O: calls and replies", () => {
       assert.strictEqual(yield* Fiber.join(ask), "left right AskTimeout")
     })
   )
+
+  class Late extends Schema.TaggedError<Late>()("Late", {}) {}
+
+  /** An actor that hands its answers out later, and counts what it was asked meanwhile. */
+  class Kitchen extends Actor.Service<Kitchen>()("Kitchen", [
+    Rpc.make("Order", { payload: { dish: Schema.String }, success: Schema.String, error: Late }),
+    Rpc.make("OrderSlowly", { payload: { dish: Schema.String }, success: Schema.String, error: Late }),
+    Rpc.make("Serve", { payload: { dish: Schema.String } }),
+    Rpc.make("Close", { payload: { slowly: Schema.Boolean }, success: Schema.String }),
+    Rpc.make("Crash", {})
+  ]) {}
+
+  class Orders {
+    readonly all = new Map<string, Deferred.Deferred<string, Late>>()
+    of(dish: string): Deferred.Deferred<string, Late> {
+      const made = this.all.get(dish) ?? Deferred.makeUnsafe<string, Late>()
+      this.all.set(dish, made)
+      return made
+    }
+  }
+
+  const kitchen = (stage: Stage, orders: Orders, options?: Actor.Options<never>) =>
+    Kitchen.child(
+      Effect.gen(function* () {
+        yield* Effect.addFinalizer(() =>
+          Effect.andThen(
+            Effect.yieldNow,
+            Effect.sync(() => stage.log.push("cleaned"))
+          )
+        )
+        return Kitchen.handlers({
+          Order: ({ dish }) => orders.of(dish),
+          OrderSlowly: ({ dish }) => Effect.as(Effect.yieldNow, orders.of(dish)),
+          Serve: ({ dish }) => Effect.asVoid(Deferred.succeed(orders.of(dish), `hot ${dish}`)),
+          Close: ({ slowly }) =>
+            slowly ? Effect.as(Effect.yieldNow, Actor.stopWith("good night")) : Actor.stopWith("good night"),
+          Crash: () => Effect.die("fire")
+        })
+      }),
+      options
+    )
+
+  const cooking = (options?: Actor.Options<never>) =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const orders = new Orders()
+      const { context, tree } = yield* stage.start(
+        Supervisor.make("root", { children: [kitchen(stage, orders, options)] })
+      )
+      return { stage, tree, orders, ref: Context.get(context, Kitchen), root: yield* tree.find(["root"]) }
+    })
+
+  it.effect("C-155 a handler may leave the answer for later, and the next messages do not wait for it", () =>
+    Effect.gen(function* () {
+      const { ref, orders } = yield* cooking()
+      const soup = yield* forked(ref.Order({ dish: "soup" }))
+      const stew = yield* forked(ref.OrderSlowly({ dish: "stew" }))
+      const cake = yield* forked(Effect.flip(ref.Order({ dish: "cake" })))
+      yield* quiet
+      assert.isUndefined(soup.pollUnsafe())
+      yield* ref.Serve({ dish: "stew" })
+      assert.strictEqual(yield* Fiber.join(stew), "hot stew")
+      yield* Deferred.fail(orders.of("cake"), new Late())
+      assert.strictEqual((yield* Fiber.join(cake))._tag, "Late")
+      yield* ref.Serve({ dish: "soup" })
+      assert.strictEqual(yield* Fiber.join(soup), "hot soup")
+      assert.strictEqual(yield* ref.Order({ dish: "soup" }), "hot soup") // there already
+    })
+  )
+
+  it.effect("C-155 the first answer counts, and one deferred may answer many", () =>
+    Effect.gen(function* () {
+      const { ref, orders } = yield* cooking()
+      const asks = yield* Effect.forEach([1, 2, 3], () => forked(ref.Order({ dish: "soup" })))
+      yield* ref.tell.Order({ dish: "soup" })
+      yield* ref.Serve({ dish: "soup" })
+      assert.isFalse(yield* Deferred.succeed(orders.of("soup"), "cold soup"))
+      assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["hot soup", "hot soup", "hot soup"])
+    })
+  )
+
+  it.effect("C-155 the time-out goes on, and callers that are gone leave nothing behind", () =>
+    Effect.gen(function* () {
+      const { ref, orders } = yield* cooking()
+      const late = yield* forked(failure(ref.Order({ dish: "soup" })))
+      const gone = yield* forked(ref.Order({ dish: "soup" }))
+      yield* until("both wait", () => orders.of("soup").resumes?.length === 2)
+      yield* Fiber.interrupt(gone)
+      assert.lengthOf(orders.of("soup").resumes!, 1)
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* Fiber.join(late), "AskTimeout")
+      assert.lengthOf(orders.of("soup").resumes!, 0)
+      yield* Deferred.succeed(orders.of("soup"), "too late")
+      assert.strictEqual(yield* ref.Order({ dish: "soup" }), "too late")
+    })
+  )
+
+  it.effect("C-155 a stop and a crash tell those whose answers never came, after the supervisor knows", () =>
+    Effect.gen(function* () {
+      const { ref, root, tree, orders } = yield* cooking()
+      const first = yield* forked(
+        Effect.flatMap(failure(ref.Order({ dish: "soup" })), (tag) =>
+          Effect.map(tree.snapshot, (snapshot) => [tag, nodeOf(snapshot, "Kitchen").restarts] as const)
+        )
+      )
+      yield* quiet
+      yield* Effect.ignore(ref.Crash())
+      assert.deepStrictEqual(yield* Fiber.join(first), ["ActorCrashed", 1])
+      const second = yield* forked(failure(ref.Order({ dish: "soup" })))
+      yield* quiet
+      yield* root.stopChild("Kitchen")
+      assert.strictEqual(yield* Fiber.join(second), "ActorStopped")
+      assert.lengthOf(orders.of("soup").resumes!, 0)
+    })
+  )
+
+  for (const slowly of [false, true]) {
+    it.effect(
+      `C-156 an actor that answers ${slowly ? "slowly " : ""}and stops is cleaned up, and its place free, before its caller knows`,
+      () =>
+        Effect.gen(function* () {
+          const stage = new Stage()
+          const orders = new Orders()
+          const { tree } = yield* stage.start(Supervisor.make("root", { children: [] }))
+          const root = yield* tree.find(["root"])
+          for (let night = 1; night <= 200; night++) {
+            const { context } = yield* root.startChild(kitchen(stage, orders, { restart: "never" }))
+            const ref = Context.get(context, Kitchen)
+            const closing = yield* forked(ref.Close({ slowly }))
+            const behind = yield* forked(failure(ref.Order({ dish: "soup" })))
+            yield* ref.tell.Serve({ dish: "soup" })
+            assert.strictEqual(yield* Fiber.join(closing), "good night")
+            assert.lengthOf(stage.log, night)
+            assert.strictEqual(yield* Fiber.join(behind), "ActorStopped")
+          }
+          assert.isTrue(
+            stage.of("Exited", "Kitchen").every((event) => event.reason._tag === "Normal" && !event.ordered)
+          )
+          assert.lengthOf(stage.of("DeadLetter"), 200)
+        })
+    )
+  }
+
+  it.effect("C-156 who stops with an answer and is always restarted keeps its mail for the next incarnation", () =>
+    Effect.gen(function* () {
+      const { ref, tree } = yield* cooking()
+      const closing = yield* forked(ref.Close({ slowly: false }))
+      const order = yield* forked(ref.Order({ dish: "soup" }))
+      yield* ref.tell.Serve({ dish: "soup" })
+      assert.strictEqual(yield* Fiber.join(closing), "good night")
+      assert.strictEqual(yield* Fiber.join(order), "hot soup")
+      assert.strictEqual(nodeOf(yield* tree.snapshot, "Kitchen").incarnation, 2)
+    })
+  )
+
+  it.effect(
+    "C-156 the answer comes though the clean-up fails or hangs, and those who wait for a later one are told",
+    () =>
+      Effect.gen(function* () {
+        class Sloppy extends Actor.Service<Sloppy>()("Sloppy", [
+          Rpc.make("Close", { success: Schema.String }),
+          Rpc.make("Wait", {})
+        ]) {}
+        const cases = [
+          [Effect.die("broken pipe"), "ActorCrashed"],
+          [Effect.never, "ActorStopped"]
+        ] as const
+        for (const [cleanup, told] of cases) {
+          const sloppy = Sloppy.child(
+            Effect.as(
+              Effect.addFinalizer(() => cleanup),
+              Sloppy.handlers({ Close: () => Actor.stopWith("bye"), Wait: () => Deferred.makeUnsafe<void>() })
+            ),
+            { restart: "never" }
+          )
+          const stage = new Stage()
+          const { context } = yield* stage.start(Supervisor.make("root", { children: [sloppy] }))
+          const ref = Context.get(context, Sloppy)
+          const waiting = yield* forked(failure(Actor.withTimeout("1 hour")(ref.Wait())))
+          const closing = yield* forked(Actor.withTimeout("1 hour")(ref.Close()))
+          yield* TestClock.adjust("5 seconds")
+          assert.strictEqual(yield* Fiber.join(closing), "bye")
+          assert.strictEqual(yield* Fiber.join(waiting), told)
+          assert.strictEqual(yield* failure(ref.Wait()), "ActorStopped")
+        }
+      })
+  )
 })

@@ -1,11 +1,12 @@
+/* oxlint-disable vitest/warn-todo -- a row that is left out keeps its place, with the reason */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Deferred, Effect, Exit, Fiber, Schema } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Schema } from "effect"
 import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, type Mailbox, Supervisor } from "espalier"
 
 import { dropped, holding } from "../fixtures/box.ts"
-import { counting, failure, forked } from "../fixtures/counter.ts"
+import { counter, Counter, counting, failure, forked } from "../fixtures/counter.ts"
 import { nodeOf, quiet, Stage, until } from "../fixtures/stage.ts"
 
 describe("P: mailbox and stash", () => {
@@ -302,5 +303,377 @@ describe("P: mailbox and stash", () => {
       yield* ref.Print({ page: "1" })
       assert.deepStrictEqual(stage.log, ["1"])
     })
+  )
+
+  class Door extends Actor.Service<Door>()("Door", [
+    Rpc.make("Enter", { payload: { name: Schema.String }, success: Schema.String, error: Actor.StashFull }),
+    Rpc.make("Open", {}),
+    Rpc.make("Shut", {}),
+    Rpc.make("Clear", {}),
+    Rpc.make("Size", { success: Schema.Finite }),
+    Rpc.make("Crash", {})
+  ]) {}
+
+  /** A door that lets nobody in until it is open; `onEnter` runs for everyone who gets in. */
+  const guarding = (
+    options?: Actor.Options<never> & { readonly capacity?: number },
+    onEnter?: (name: string, stash: Actor.Stash) => Effect.Effect<unknown>
+  ) =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const { capacity, ...rest } = options ?? {}
+      const door = Door.child(
+        Effect.gen(function* () {
+          const stash = yield* Actor.stash({ capacity })
+          let open = false
+          return Door.handlers({
+            Enter: ({ name }) => {
+              if (!open) return stash.add
+              stage.log.push(name)
+              return Effect.as(onEnter?.(name, stash) ?? Effect.void, `welcome ${name}`)
+            },
+            Open: () => {
+              open = true
+              return stash.unstashAll
+            },
+            Shut: () => {
+              open = false
+            },
+            Clear: () => stash.clear,
+            Size: () => stash.size,
+            Crash: () => Effect.die("kicked in")
+          })
+        }),
+        rest
+      )
+      const { context, tree } = yield* stage.start(Supervisor.make("root", { children: [door] }))
+      return { stage, tree, ref: Context.get(context, Door), root: yield* tree.find(["root"]) }
+    })
+
+  const entering = (ref: Door["Service"], name: string) => forked(failureOr(ref.Enter({ name })))
+
+  /** What an ask answers, or the tag of the error that it fails with. */
+  const failureOr = <E extends { readonly _tag: string }>(ask: Effect.Effect<string, E>) =>
+    Effect.match(ask, { onFailure: (error): string => error._tag, onSuccess: (text) => text })
+
+  it.effect("C-162 what is stashed is handled in its order, before newer mail, and its callers get their answers", () =>
+    Effect.gen(function* () {
+      const { ref, stage, tree } = yield* guarding()
+      const asks = [yield* entering(ref, "a"), yield* entering(ref, "b")]
+      yield* ref.tell.Enter({ name: "c" })
+      assert.strictEqual(yield* ref.Size(), 3)
+      assert.strictEqual(nodeOf(yield* tree.snapshot, "Door").mailbox, 3)
+      yield* ref.tell.Open()
+      yield* ref.tell.Enter({ name: "d" })
+      assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["welcome a", "welcome b"])
+      yield* ref.Size()
+      assert.deepStrictEqual(stage.log, ["a", "b", "c", "d"])
+      assert.strictEqual(nodeOf(yield* tree.snapshot, "Door").mailbox, 0)
+    })
+  )
+
+  it.effect("C-162 a stash that is full says so to the actor, keeps what it has, and has room when callers go", () =>
+    Effect.gen(function* () {
+      const { ref, stage } = yield* guarding({ capacity: 2 })
+      const a = yield* entering(ref, "a")
+      const b = yield* forked(ref.Enter({ name: "b" }))
+      const error = yield* Effect.flip(ref.Enter({ name: "c" }))
+      assert.strictEqual(error.message, "the stash of root/Door is full: it holds 2 messages, Enter is not among them")
+      assert.strictEqual(yield* ref.Size(), 2)
+      yield* Fiber.interrupt(b)
+      const d = yield* entering(ref, "d")
+      assert.strictEqual(yield* ref.Size(), 2)
+      yield* ref.Open()
+      assert.deepStrictEqual(yield* Fiber.joinAll([a, d]), ["welcome a", "welcome d"])
+      assert.deepStrictEqual(stage.log, ["a", "d"])
+      assert.throws(
+        () => Actor.stash({ capacity: 0 }),
+        RangeError,
+        "Actor.stash: capacity must be a whole number >= 1, got 0"
+      )
+    })
+  )
+
+  it.effect("C-162 the time-out of an ask goes on while it is stashed", () =>
+    Effect.gen(function* () {
+      const { ref, stage } = yield* guarding()
+      const a = yield* entering(ref, "a")
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* Fiber.join(a), "AskTimeout")
+      yield* ref.Open()
+      yield* ref.Size()
+      // As with every time-out, the message itself was sent.
+      assert.deepStrictEqual(stage.log, ["a"])
+    })
+  )
+
+  it.effect("C-162 only the handler of a message can put it aside, once, and an actor has one stash", () =>
+    Effect.gen(function* () {
+      class Misuse extends Actor.Service<Misuse>()("Misuse", [
+        Rpc.make("Twice", {}),
+        Rpc.make("Beside", {}),
+        Rpc.make("Outside", {})
+      ]) {}
+      let outside: Effect.Effect<unknown, unknown> = Effect.void
+      const misuse = Misuse.child(
+        Effect.gen(function* () {
+          const stash = yield* Actor.stash()
+          outside = stash.add
+          const add = Effect.orDie(stash.add)
+          return Misuse.handlers({
+            Twice: () => Effect.andThen(add, add),
+            Beside: () => Effect.flatMap(Effect.forkChild(add), Fiber.join),
+            Outside: () => Effect.sleep("1 second")
+          })
+        }),
+        { restart: "never" }
+      )
+      const start = Effect.gen(function* () {
+        const stage = new Stage()
+        const { context } = yield* stage.start(Supervisor.make("root", { children: [misuse] }))
+        return { stage, ref: Context.get(context, Misuse) }
+      })
+      const twice = yield* start
+      assert.strictEqual(yield* failure(twice.ref.Twice()), "ActorStopped") // it was stashed when the actor crashed
+      const [exited] = twice.stage.of("Exited")
+      assert(exited?.reason._tag === "Error")
+      assert.include(String(Cause.squash(exited.reason.cause)), "Stash.add: must be run by the handler")
+      const beside = yield* start
+      assert.strictEqual(yield* failure(beside.ref.Beside()), "ActorCrashed")
+      const busy = yield* start
+      const ask = yield* forked(busy.ref.Outside())
+      yield* quiet
+      assert.isTrue(Exit.hasDies(yield* Effect.exit(outside)))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(ask)
+
+      const greedy = Misuse.child(
+        Effect.andThen(
+          Actor.stash(),
+          Effect.as(
+            Actor.stash(),
+            Misuse.handlers({ Twice: () => undefined, Beside: () => undefined, Outside: () => undefined })
+          )
+        )
+      )
+      const exit = yield* Effect.exit(new Stage().start(Supervisor.make("root", { children: [greedy] })))
+      assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", "Actor.stash: must be called once")
+    })
+  )
+
+  it.effect("C-163 a replay handles what was stashed when it began, whatever comes after it", () =>
+    Effect.gen(function* () {
+      const { ref, stage } = yield* guarding()
+      const asks = [yield* entering(ref, "a"), yield* entering(ref, "b"), yield* entering(ref, "c")]
+      yield* ref.tell.Open()
+      yield* ref.tell.Shut()
+      assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["welcome a", "welcome b", "welcome c"])
+      const d = yield* entering(ref, "d")
+      assert.strictEqual(yield* ref.Size(), 1)
+      assert.isUndefined(d.pollUnsafe())
+      assert.deepStrictEqual(stage.log, ["a", "b", "c"])
+    })
+  )
+
+  class Loop extends Actor.Service<Loop>()("Loop", [
+    Rpc.make("Put", { payload: { n: Schema.Finite }, success: Schema.Finite }),
+    Rpc.make("Replay", {}),
+    Rpc.make("Size", { success: Schema.Finite })
+  ]) {}
+
+  it.effect("C-163 a handler that stashes all that is replayed ends each replay after one pass", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const loop = Loop.child(
+        Effect.map(Actor.stash(), (stash) =>
+          Loop.handlers({
+            Put: ({ n }) => {
+              stage.log.push(String(n))
+              return Effect.orDie(stash.add)
+            },
+            Replay: () => stash.unstashAll,
+            Size: () => stash.size
+          })
+        )
+      )
+      const { context } = yield* stage.start(Supervisor.make("root", { children: [loop] }))
+      const ref = Context.get(context, Loop)
+      for (const n of [1, 2, 3]) yield* ref.tell.Put({ n })
+      for (let pass = 0; pass < 2; pass++) {
+        yield* ref.Replay()
+        assert.strictEqual(yield* ref.Size(), 3)
+      }
+      assert.deepStrictEqual(stage.log, ["1", "2", "3", "1", "2", "3", "1", "2", "3"])
+    })
+  )
+
+  it.effect("C-163 a clear during a replay drops the rest, and what was stashed meanwhile", () =>
+    Effect.gen(function* () {
+      const { ref, stage } = yield* guarding({}, (name, stash) => (name === "b" ? stash.clear : Effect.void))
+      const asks = [yield* entering(ref, "a"), yield* entering(ref, "b"), yield* entering(ref, "c")]
+      yield* ref.tell.Enter({ name: "d" })
+      yield* ref.Size()
+      yield* ref.Open()
+      assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["welcome a", "welcome b", "MessageDropped"])
+      assert.deepStrictEqual(stage.log, ["a", "b"])
+      assert.deepStrictEqual(dropped(stage), [["Enter", "cleared"]])
+      assert.strictEqual(yield* ref.Size(), 0)
+    })
+  )
+
+  it.effect("C-163 messages that are stashed again stand in front of those that a second replay follows", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      let patience = 2
+      const loop = Loop.child(
+        Effect.map(Actor.stash(), (stash) =>
+          Loop.handlers({
+            Put: ({ n }) => {
+              stage.log.push(String(n))
+              if (n === 1 && patience-- > 0) return Effect.orDie(stash.add)
+              return n === 2 ? Effect.as(stash.unstashAll, n) : n
+            },
+            Replay: () => stash.unstashAll,
+            Size: () => stash.size
+          })
+        )
+      )
+      const { context } = yield* stage.start(Supervisor.make("root", { children: [loop] }))
+      const ref = Context.get(context, Loop)
+      for (const n of [1, 2, 3]) yield* ref.tell.Put({ n })
+      assert.strictEqual(yield* ref.Size(), 1)
+      yield* ref.Replay()
+      assert.strictEqual(yield* ref.Size(), 0)
+      assert.deepStrictEqual(stage.log, ["1", "2", "1", "3", "1"])
+    })
+  )
+
+  it.effect("C-164 what a stash holds when its actor stops becomes dead letters, and asks fail", () =>
+    Effect.gen(function* () {
+      const { ref, root, stage } = yield* guarding()
+      const a = yield* entering(ref, "a")
+      yield* ref.tell.Enter({ name: "b" })
+      yield* ref.Size()
+      yield* root.stopChild("Door")
+      assert.strictEqual(yield* Fiber.join(a), "ActorStopped")
+      assert.deepStrictEqual(dropped(stage), [["Enter", "stopped"]])
+      assert.deepStrictEqual(stage.log, [])
+    })
+  )
+
+  it.effect("C-164 what a stash holds when its actor crashes is mail of the next incarnation, the oldest first", () =>
+    Effect.gen(function* () {
+      const { ref, stage } = yield* guarding()
+      const asks = [yield* entering(ref, "a"), yield* entering(ref, "b")]
+      yield* ref.Size()
+      const crash = yield* forked(failure(ref.Crash()))
+      asks.push(yield* entering(ref, "c"))
+      yield* ref.tell.Open()
+      assert.strictEqual(yield* Fiber.join(crash), "ActorCrashed")
+      assert.deepStrictEqual(yield* Fiber.joinAll(asks), ["welcome a", "welcome b", "welcome c"])
+      assert.deepStrictEqual(stage.log, ["a", "b", "c"])
+      assert.deepStrictEqual(dropped(stage), [])
+    })
+  )
+
+  it.effect("C-164 with onRestart fail, what a stash holds when its actor crashes is answered and reported", () =>
+    Effect.gen(function* () {
+      const { ref, stage } = yield* guarding({ mailbox: { onRestart: "fail" } })
+      const a = yield* entering(ref, "a")
+      yield* ref.tell.Enter({ name: "b" })
+      yield* ref.Size()
+      yield* Effect.ignore(ref.Crash())
+      assert.strictEqual(yield* Fiber.join(a), "ActorCrashed")
+      assert.deepStrictEqual(dropped(stage), [["Enter", "crashed"]])
+      assert.strictEqual(yield* ref.Size(), 0)
+    })
+  )
+
+  it.effect("C-164 a crash while a replay is under way loses the message in progress alone", () =>
+    Effect.gen(function* () {
+      let broken = true
+      const { ref, stage } = yield* guarding({}, (name) =>
+        name === "b" && broken ? Effect.die(((broken = false), "b breaks it")) : Effect.void
+      )
+      const asks = [yield* entering(ref, "a"), yield* entering(ref, "b"), yield* entering(ref, "c")]
+      yield* ref.Size()
+      yield* ref.tell.Open()
+      assert.deepStrictEqual(yield* Fiber.joinAll(asks.slice(0, 2)), ["welcome a", "ActorCrashed"])
+      assert.strictEqual(yield* ref.Size(), 1) // the new incarnation is shut, and stashed it again
+      yield* ref.Open()
+      assert.strictEqual(yield* Fiber.join(asks[2]!), "welcome c")
+      assert.deepStrictEqual(stage.log, ["a", "b", "c"])
+    })
+  )
+
+  it.effect("C-159 a tell to a mailbox that is full harms no sender, not even one that is an actor", () =>
+    Effect.gen(function* () {
+      class Sender extends Actor.Service<Sender>()("Sender", [Rpc.make("Send", { success: Schema.Finite })]) {}
+      const { ref: full, stage } = yield* holding({ capacity: 1, whenFull: "fail" })
+      const sender = Sender.child(
+        Effect.sync(() => {
+          let sent = 0
+          return Sender.handlers({ Send: () => Effect.as(full.tell.Put({ n: sent }), (sent += 1)) })
+        })
+      )
+      const mine = new Stage()
+      const { context } = yield* mine.start(Supervisor.make("root", { children: [sender] }))
+      const ref = Context.get(context, Sender)
+      for (const n of [1, 2, 3]) assert.strictEqual(yield* ref.Send(), n)
+      assert.lengthOf(mine.of("Exited"), 0)
+      assert.deepStrictEqual(dropped(stage), [
+        ["Put", "mailbox-full"],
+        ["Put", "mailbox-full"]
+      ])
+    })
+  )
+
+  it.effect("C-159 ten thousand senders that wait for room get in one by one, in their order", () =>
+    Effect.gen(function* () {
+      const { ref, handled, open } = yield* holding({ capacity: 1 })
+      const senders = yield* Effect.forEach(
+        Array.from({ length: 10_000 }, (_, n) => n),
+        (n) => forked(ref.tell.Put({ n }))
+      )
+      yield* open
+      yield* Fiber.joinAll(senders)
+      yield* ref.Put({ n: -1 })
+      assert.lengthOf(handled, 10_001)
+      assert.isTrue(handled.every((n, at) => n === at || n === -1))
+    })
+  )
+
+  it.effect(
+    "C-165 a message whose handler is interrupted by a restart is reported, and the mail behind it is handled",
+    () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const root = Supervisor.make("root", {
+          strategy: "one-for-all",
+          children: [counter(stage), stage.child("sibling")]
+        })
+        const { context } = yield* stage.start(root)
+        const ref = Context.get(context, Counter)
+        yield* ref.tell.Wait()
+        yield* until("it waits", () => stage.log.includes("waits"))
+        const queued = yield* forked(ref.Add({ by: 1 }))
+        stage.end("sibling")
+        assert.strictEqual(yield* Fiber.join(queued), 1)
+        assert.deepStrictEqual(dropped(stage), [["Wait", "interrupted"]])
+      })
+  )
+
+  it.effect("C-165 of five messages the first crashes its actor, and the other four are handled in order", () =>
+    Effect.gen(function* () {
+      const { ref, stage } = yield* counting()
+      yield* ref.tell.Crash()
+      const answers = yield* Effect.forEach([1, 2, 3, 4], (by) => forked(ref.Add({ by })))
+      assert.deepStrictEqual(yield* Fiber.joinAll(answers), [1, 3, 6, 10])
+      assert.deepStrictEqual(dropped(stage), [["Crash", "crashed"]])
+    })
+  )
+
+  it.todo(
+    "C-166 selective receive : left out because a typed protocol has no patterns to select by; the stash puts messages aside, and control messages reach an actor that defers the rest"
   )
 })

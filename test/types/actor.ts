@@ -2,7 +2,7 @@
  * What the compiler must say about actors. Nothing here runs: `tsc` is the test, and an expected error that does not
  * come is an error.
  */
-import { type Cause, type Context, Effect, type Layer, type Queue, Schema, Stream } from "effect"
+import { type Cause, type Context, Deferred, Effect, type Layer, type Queue, Schema, Stream } from "effect"
 import { Rpc } from "effect/rpc"
 import { Actor, Child, type Failure, Supervisor, type Tree } from "espalier"
 
@@ -96,6 +96,21 @@ same<typeof logs.stream, Child.Child<Log, never, Disk>>()
 same<typeof logs.effect, Child.Child<Log, never, Disk | Net>>()
 same<typeof logs.queue, Child.Child<Log, never, never>>()
 
+// R-109: an answer may come later, be the last one, or wait in a stash, which only an init can ask for.
+const patient = Database.child(
+  Effect.gen(function* () {
+    const stash = yield* Actor.stash()
+    return Database.handlers({
+      Get: ({ key }) =>
+        key === "" ? Deferred.makeUnsafe<string, Full>() : Effect.orDie(Effect.andThen(disk, stash.add)),
+      Clear: () => Effect.sync(() => Actor.stopWith())
+    })
+  })
+)
+same<typeof patient, Child.Child<Database, never, Disk>>()
+same<ReturnType<typeof Actor.stash>, Effect.Effect<Actor.Stash, never, Actor.Init>>()
+same<Actor.Stash["add"], Effect.Effect<Actor.Stashed, Actor.StashFull>>()
+
 export const refused = (): void => {
   // @ts-expect-error a stream of the wrong elements
   Log.handlers({ Follow: () => Stream.make(1), Count: () => 1 })
@@ -107,6 +122,18 @@ export const refused = (): void => {
   void log().tell.Follow({ from: 0 })
   // @ts-expect-error a wrong payload of a stream
   void log().Follow({ from: "0" })
+  // @ts-expect-error the deferred answer is of the wrong type
+  Cache.handlers({ Read: () => Deferred.makeUnsafe<number>() })
+  // @ts-expect-error the deferred answer fails outside its protocol
+  Cache.handlers({ Read: () => Deferred.makeUnsafe<string, Full>() })
+  // @ts-expect-error the last answer is of the wrong type
+  Cache.handlers({ Read: () => Actor.stopWith(1) })
+  // @ts-expect-error a stash that is full is not in the protocol
+  Cache.child(Effect.map(Actor.stash(), (stash) => Cache.handlers({ Read: () => stash.add })))
+  const handling = Cache.child(Effect.succeed(Cache.handlers({ Read: () => Effect.as(Actor.stash(), "") })))
+  // @ts-expect-error a handler cannot ask for a stash
+  Effect.runFork(Supervisor.run(Supervisor.make("root", { children: [handling] })))
+
   // @ts-expect-error a handler is missing
   Database.handlers({ Clear: () => undefined })
   // @ts-expect-error a handler is missing, inline
