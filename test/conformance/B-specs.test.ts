@@ -71,7 +71,7 @@ describe("B: specs", () => {
     [
       "an unknown stop of an actor",
       () => Echo.child(Effect.succeed(Echo.handlers({ Say: () => "x" })), { stop: untyped("later") }),
-      /stop of Echo must be interrupt or finish/
+      /stop of Echo must be interrupt, finish or drain/
     ],
     [
       "two children that provide one service",
