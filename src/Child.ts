@@ -33,15 +33,29 @@ import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { format } from "effect/Formatter"
+import * as Layer from "effect/Layer"
+import * as ChildProcess from "effect/process/ChildProcess"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Covariant } from "effect/Types"
 
 import { EffectMount, ignore as ignored } from "./internal/effectMount.ts"
 import type { Directive as Directive_ } from "./internal/exit.ts"
+import * as layers from "./internal/layer.ts"
+import type { Snapshot } from "./internal/model.ts"
 import type { Mount, Parent, Policy } from "./internal/mount.ts"
+import { durationOf, mustBeEffect, show } from "./internal/options.ts"
+import type { Output as Output_ } from "./internal/output.ts"
+import * as processes from "./internal/process.ts"
+import type { ProcessExited, ProcessNotStarted, ProcessPipeBroken } from "./internal/processErrors.ts"
+import { outputOf, type Ready as Ready_, readyOf } from "./internal/processOptions.ts"
 import type { Runtime } from "./internal/runtime.ts"
 import type { Restart as Restart_ } from "./internal/transition.ts"
+
+/** @internal */
+export { durationOf, show } from "./internal/options.ts"
+export { ProcessExited, ProcessKilled, ProcessNotStarted, ProcessPipeBroken } from "./internal/processErrors.ts"
 
 /**
  * The type id of a child.
@@ -180,28 +194,6 @@ export const fromMount = <P, E, R>(
 
 const restarts: ReadonlyArray<Restart> = ["always", "on-failure", "never"]
 
-/** @internal a value as an error shows it */
-export const show = (value: unknown): string => (typeof value === "string" ? value : format(value))
-
-/** @internal a duration, checked */
-export const durationOf = (
-  where: string,
-  name: string,
-  input: Duration.Input,
-  least: "zero" | "more"
-): Duration.Duration => {
-  const duration = Duration.fromInput(input)
-  // Effect reads NaN as zero; as a grace time it is a mistake.
-  const isNumber = duration._tag === "Some" && !Number.isNaN(input)
-  const millis = isNumber ? Duration.toMillis(duration.value) : Number.NaN
-  if (duration._tag === "None" || !(least === "zero" ? millis >= 0 : millis > 0)) {
-    throw new RangeError(
-      `${where}: ${name} must be a duration ${least === "zero" ? ">= 0" : "> 0"}, got ${show(input)}`
-    )
-  }
-  return duration.value
-}
-
 /** The duration that was given, or the default: one object for all children that say nothing. */
 const durationOr = (
   fallback: Duration.Duration,
@@ -266,8 +258,32 @@ export const policyOf = (
   }
 }
 
-const mustBeEffect = (where: string, name: string, id: string, value: unknown): void => {
-  if (!Effect.isEffect(value)) throw new RangeError(`${where}: ${name} of ${id} must be an Effect, got ${show(value)}`)
+/**
+ * @internal a child that is an Effect, of a kind of its own; `more` is the time beyond its grace time that a forced end needs
+ */
+export const fromInit = <E, R>(
+  policy: Policy,
+  kind: Snapshot["kind"],
+  init: (runtime: Runtime) => Effect.Effect<Effect.Effect<unknown, unknown>, E, R>,
+  more?: Duration.Duration
+): Child<never, E, Exclude<R, Scope.Scope>> => {
+  const { shutdown } = policy
+  const patient =
+    more === undefined || shutdown === "abandon" ? policy : { ...policy, shutdown: Duration.sum(shutdown, more) }
+  return fromMount(
+    policy,
+    [],
+    (runtime, parent, outer) =>
+      // The context that the tree was started with holds what the child asks for: the types of the tree see to that.
+      new EffectMount(
+        runtime,
+        parent,
+        patient,
+        init(runtime) as Effect.Effect<unknown, unknown, Scope.Scope>,
+        outer,
+        kind
+      )
+  )
 }
 
 /** @internal */
@@ -332,6 +348,209 @@ export const effect = <A, E, R>(
     [],
     (runtime, parent, outer) => new EffectMount(runtime, parent, policy, Effect.succeed(run), outer)
   )
+}
+
+/**
+ * The options of {@link layer}.
+ *
+ * **Details**
+ *
+ * `run`: what the child does once the layer is built, with the layer's services; the child ends when it ends. Default:
+ * nothing, until it is stopped.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LayerOptions<in out E, in out E2, out R2> extends Options<E | NoInfer<E2>> {
+  readonly run?: Effect.Effect<unknown, E2, R2> | undefined
+}
+
+/**
+ * A child that is a layer: ready when it is built, and built anew for every incarnation.
+ *
+ * **Details**
+ *
+ * - What the layer acquires is released when the incarnation ends, before the next one begins.
+ * - Nothing is shared with a former incarnation or with the rest of the program: the layer is built without a memo map
+ *   from outside. Services that must be shared are required by the layer and provided around the tree.
+ * - It provides nothing to its siblings, for their services would be stale after a restart: only an actor has a
+ *   reference that stays valid.
+ * - A failure of the build is the child's start error.
+ *
+ * **Gotchas**
+ *
+ * A layer cannot fail once it is built, so without `run` this child ends only when it is stopped. A fiber that the layer
+ * forks may die unseen: give its effect to `run`.
+ *
+ * **Example** (A server with a health loop)
+ *
+ * ```ts
+ * import { Context, Effect, Layer } from "effect"
+ * import { Child, Supervisor } from "espalier"
+ *
+ * class Server extends Context.Service<Server, { readonly port: number }>()("Server") {}
+ *
+ * const log: Array<string> = []
+ * const ServerLive = Layer.effect(Server, Effect.acquireRelease(
+ *   Effect.sync(() => { log.push("open"); return { port: 8080 } }),
+ *   () => Effect.sync(() => log.push("close"))
+ * ))
+ * const server = Child.layer("server", ServerLive, {
+ *   run: Effect.flatMap(Server, ({ port }) => Effect.sync(() => log.push(`port ${port}`)).pipe(Effect.andThen(Effect.never)))
+ * })
+ *
+ * const program = Effect.andThen(Supervisor.start(Supervisor.make("root", { children: [server] })), Effect.yieldNow)
+ * await Effect.runPromise(Effect.scoped(program))
+ * log // => ["open", "port 8080", "close"]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const layer = <A, E, R, E2 = never, R2 = never>(
+  id: string,
+  layer: Layer.Layer<A, E, R>,
+  options?: LayerOptions<NoInfer<E>, E2, R2> | undefined
+): Child<never, E, Exclude<R | Exclude<R2, A>, Scope.Scope>> => {
+  const policy = policyOf("Child.layer", id, options as Options<never> | undefined, workerDefaults)
+  if (!Layer.isLayer(layer)) throw new RangeError(`Child.layer: layer of ${id} must be a Layer, got ${show(layer)}`)
+  const run = options?.run
+  if (run !== undefined) mustBeEffect("Child.layer", "run", id, run)
+  const init = layers.init(layer, run) as Effect.Effect<Effect.Effect<unknown, unknown>, E, R | Exclude<R2, A>>
+  return fromInit(policy, "layer", () => init)
+}
+
+/**
+ * When a process counts as ready.
+ *
+ * **Details**
+ *
+ * - `"at-once"`: when it was started. The default.
+ * - `output`: when it wrote a line that contains the string or matches the expression, to `from` (default `"both"`).
+ *   Whole lines are compared, without their end; a prompt without a line break is none.
+ * - `probe`: when the effect succeeds with anything but `false`. It is asked again every `every` (> 0, default 100
+ *   milliseconds, from the answer on). A probe that fails typed says *not yet*; the last such failure is logged when the
+ *   start is given up. `espalier/NodePort` has the probe for a port.
+ *
+ * A process that ends before it is ready fails the start with `ProcessExited`; one that is not ready within `initTimeout`
+ * is stopped like any other, and the start fails with `InitTimeout`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Ready<R = never> = Ready_<R>
+
+/**
+ * Where the lines go that a process or a thread writes.
+ *
+ * **Details**
+ *
+ * - `"log"`: to the log, at level Info from stdout and Warn from stderr, annotated with the child's `path` and `stream`.
+ * - `"ignore"`: read and thrown away.
+ * - a function: called with one line at a time. While its effect runs, the writer may have to wait. When it fails, the
+ *   child fails.
+ *
+ * A line of more than 16,384 characters is passed on in parts; in the log all but the last are annotated with `cut`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Output<E = never, R = never> = Output_<E, R>
+
+/**
+ * What ends the start or the run of a process.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ProcessFailure = ProcessNotStarted | ProcessExited | ProcessPipeBroken
+
+/**
+ * The options of {@link process}.
+ *
+ * **Details**
+ *
+ * - `ready`: see {@link Ready}. Default `"at-once"`.
+ * - `output`: see {@link Output}. Default `"log"`.
+ * - `shutdown`: how long the process has to end after it was asked to, >= 0. Then its whole group is killed. `0` and
+ *   `"abandon"` kill at once; `"abandon"` does not wait for the end. Default 5 seconds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ProcessOptions<in out E, out R, out R2> extends Options<ProcessFailure | NoInfer<E>> {
+  readonly ready?: Ready<R2> | undefined
+  readonly output?: Output<E, R> | undefined
+}
+
+/**
+ * A child that is an operating-system process.
+ *
+ * **Details**
+ *
+ * - The spawner is a requirement: provide `NodeServices.layer` of `@effect/platform-node`, or a fake one in tests.
+ *   Arguments, environment, working directory, stdin and `killSignal` (default SIGTERM) are the command's.
+ * - Exit code 0 is a clean end. Any other code and every signal is a {@link ProcessExited}, treated like a crash. A
+ *   command that cannot be started fails with {@link ProcessNotStarted}, which says whether a restart could help.
+ * - A stop signals the whole process group, waits `shutdown`, kills what is left of the group with SIGKILL, and is over
+ *   when the process was seen to end. A process that had to be killed leaves a {@link ProcessKilled} in the cause of its
+ *   ordered exit, and in the log.
+ * - When the process ends by itself, what it left behind in its group is stopped the same way before the restart.
+ * - Output is read until the end, also during a stop. What cannot be read within 1 second of the end (somebody outside
+ *   the group holds the pipe) is left, with a warning in the log.
+ *
+ * **Gotchas**
+ *
+ * - A grandchild that starts a session or group of its own (a daemon) is out of reach.
+ * - A process group is alive for the operating system while it has a zombie. Where nobody reaps orphans (a container
+ *   without an init) a stop takes the whole grace time once there were grandchildren.
+ * - The process has its own group, so Ctrl-C does not reach it, only the tree. If this program is killed with SIGKILL,
+ *   nobody stops it.
+ * - A pipeline is several processes and is refused: use one child each, or the `shell` option. So are `detached: false`
+ *   (there would be no group) and a `forceKillAfter` beside `shutdown`.
+ * - Waiting for a group to end takes real time, also under `TestClock`.
+ *
+ * **Example** (A process that is ready when it says so)
+ *
+ * ```ts no-run
+ * import { NodeRuntime, NodeServices } from "@effect/platform-node"
+ * import { Effect } from "effect"
+ * import { ChildProcess } from "effect/process"
+ * import { Child, Supervisor } from "espalier"
+ *
+ * const redis = Child.process("redis", ChildProcess.make("redis-server", ["--port", "7777"]), {
+ *   ready: { output: "Ready to accept connections" },
+ *   shutdown: "10 seconds"
+ * })
+ *
+ * const main = Supervisor.run(Supervisor.make("services", { children: [redis] })).pipe(Effect.provide(NodeServices.layer))
+ * NodeRuntime.runMain(main)
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const process = <E = never, R = never, R2 = never>(
+  id: string,
+  command: ChildProcess.StandardCommand,
+  options?: ProcessOptions<E, R, R2> | undefined
+): Child<never, ProcessFailure | E, ChildProcessSpawner | Exclude<R | R2, Scope.Scope>> => {
+  const policy = policyOf("Child.process", id, options as Options<never> | undefined, workerDefaults)
+  const refuse = (what: string, got: unknown): never => {
+    throw new RangeError(`Child.process: ${what}, got ${show(got)}`)
+  }
+  if (!ChildProcess.isCommand(command) || !ChildProcess.isStandardCommand(command)) {
+    return refuse(`command of ${id} must be one command, made by ChildProcess.make`, command)
+  }
+  if (command.options.detached === false)
+    refuse(`detached of ${id} must not be false: its group could not be stopped`, false)
+  if (command.options.forceKillAfter !== undefined) {
+    refuse(`forceKillAfter of ${id} must be left to shutdown`, command.options.forceKillAfter)
+  }
+  const output = outputOf("Child.process", id, options?.output)
+  const ready = readyOf(id, command, options?.ready ?? "at-once")
+  const init = processes.init({ id, command, ready, output, grace: policy.shutdown })
+  return fromInit(policy, "process", () => init, processes.killTime)
 }
 
 /**

@@ -24,7 +24,7 @@ class Life extends Incarnation {
 }
 
 export class EffectMount extends Mount {
-  readonly kind = "worker"
+  readonly kind: Snapshot["kind"]
   private readonly init: Effect.Effect<unknown, unknown, Scope.Scope>
 
   constructor(
@@ -32,10 +32,12 @@ export class EffectMount extends Mount {
     parent: Parent,
     policy: Policy,
     init: Effect.Effect<unknown, unknown, Scope.Scope>,
-    outer: Context.Context<never> | undefined
+    outer: Context.Context<never> | undefined,
+    kind: Snapshot["kind"] = "worker"
   ) {
     super(runtime, parent, policy, outer)
     this.init = init
+    this.kind = kind
   }
 
   protected override live(): Life {

@@ -124,7 +124,7 @@ export type DeadLetterReason =
 export interface Snapshot {
   readonly id: string
   readonly path: ReadonlyArray<string>
-  readonly kind: "supervisor" | "worker" | "actor" | "tasks"
+  readonly kind: "supervisor" | "worker" | "actor" | "tasks" | "layer" | "process" | "thread"
   readonly state: NodeState
   readonly restart: Restart
   readonly incarnation: number

@@ -1,0 +1,115 @@
+/**
+ * What a process or a thread writes: read until it ends, line by line, and passed to the log or to a function.
+ *
+ * The reader outlives the request to stop, so that nobody blocks on a full pipe while shutting down, and the last lines
+ * are not lost.
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+
+import { showPath } from "./errors.ts"
+import { type Line, Lines } from "./lines.ts"
+
+/** Which of the two it was written to. */
+export type Source = "stdout" | "stderr"
+
+/** Where lines go. */
+export type Output<E, R> = "log" | "ignore" | ((line: string, from: Source) => Effect.Effect<unknown, E, R>)
+
+/** How long the last lines may take after the end of the one who wrote them. */
+export const drainTime = "1 second"
+
+const tailLines = 20
+const tailLine = 500
+
+/** The last lines of stderr, for errors. */
+export class Tail {
+  readonly lines: Array<string> = []
+
+  add(line: string): void {
+    this.lines.push(line.length > tailLine ? `${line.slice(0, tailLine)}…` : line)
+    if (this.lines.length > tailLines) this.lines.shift()
+  }
+}
+
+interface Options<E, R> {
+  readonly path: ReadonlyArray<string>
+  readonly output: Output<E, R>
+  /** sees each line before it is passed on */
+  readonly seen: (line: string, from: Source) => void
+}
+
+/** Reads one stream to its end. */
+const consume = <E, R, E2>(
+  stream: Stream.Stream<Uint8Array, E2>,
+  from: Source,
+  { path, output, seen }: Options<E, R>
+): Effect.Effect<void, E | E2, R> => {
+  const lines = new Lines()
+  const annotations = { path: showPath(path), stream: from }
+  const pass = ({ text, cut }: Line): Effect.Effect<unknown, E, R> => {
+    seen(text, from)
+    if (output === "ignore") return Effect.void
+    if (output !== "log") return output(text, from)
+    return (from === "stdout" ? Effect.logInfo(text) : Effect.logWarning(text)).pipe(
+      Effect.annotateLogs(cut ? { ...annotations, cut } : annotations)
+    )
+  }
+  return Stream.decodeText(stream).pipe(
+    Stream.runForEach((text) => Effect.forEach(lines.push(text), pass, { discard: true })),
+    Effect.andThen(Effect.suspend(() => Effect.forEach(lines.end(), pass, { discard: true })))
+  )
+}
+
+/** The readers of both streams. */
+export interface Readers<E> {
+  /** never succeeds; fails when a reader fails */
+  readonly failing: Effect.Effect<never, E>
+  /** waits until all was read, but not for ever: somebody else may hold the pipe open; fails when a reader failed */
+  readonly drained: Effect.Effect<void, E>
+}
+
+/**
+ * Makes a place for readers in the incarnation's scope. What is acquired afterwards is released before they are
+ * interrupted, and they get the time to finish.
+ */
+export const place: Effect.Effect<
+  <E, R, E2>(
+    streams: Readonly<Record<Source, Stream.Stream<Uint8Array, E2>>>,
+    options: Options<E, R>
+  ) => Effect.Effect<Readers<E | E2>, never, R>,
+  never,
+  Scope.Scope
+> = Effect.gen(function* () {
+  const scope = yield* Effect.flatMap(Effect.scope, Scope.fork)
+  let finish: Effect.Effect<void> = Effect.void
+  yield* Effect.addFinalizer(() => finish)
+  return (streams, options) =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkIn(
+        Effect.all([consume(streams.stdout, "stdout", options), consume(streams.stderr, "stderr", options)], {
+          concurrency: 2,
+          discard: true
+        }),
+        scope
+      )
+      // In a finalizer too, where nothing else can be interrupted.
+      const ended = Effect.timeoutOption(Effect.interruptible(Fiber.await(fiber)), drainTime)
+      let told = false
+      const cutOff = Effect.suspend(() => {
+        if (told) return Effect.void
+        told = true
+        return Effect.logWarning(
+          "the rest of the output is not read: the pipe is still open, or its reader is busy"
+        ).pipe(Effect.annotateLogs({ path: showPath(options.path) }))
+      })
+      const drained = Effect.flatMap(ended, (exit) =>
+        exit._tag === "None" ? cutOff : Exit.isFailure(exit.value) ? Effect.failCause(exit.value.cause) : Effect.void
+      )
+      finish = Effect.suspend(() => (told ? Effect.void : Effect.ignoreCause(drained)))
+      return { failing: Effect.andThen(Fiber.join(fiber), Effect.never), drained }
+    })
+})
