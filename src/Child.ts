@@ -361,8 +361,10 @@ export const effect = <A, E, R>(
  * @category models
  * @since 0.1.0
  */
-export interface LayerOptions<in out E, in out E2, out R2> extends Options<E | NoInfer<E2>> {
-  readonly run?: Effect.Effect<unknown, E2, R2> | undefined
+export interface LayerOptions<E, Run extends Effect.Effect<unknown, unknown, unknown>> extends Options<
+  E | Effect.Error<NoInfer<Run>>
+> {
+  readonly run?: Run | undefined
 }
 
 /**
@@ -407,16 +409,20 @@ export interface LayerOptions<in out E, in out E2, out R2> extends Options<E | N
  * @category constructors
  * @since 0.1.0
  */
-export const layer = <A, E, R, E2 = never, R2 = never>(
+export const layer = <A, E, R, Run extends Effect.Effect<unknown, unknown, unknown> = Effect.Effect<never>>(
   id: string,
   layer: Layer.Layer<A, E, R>,
-  options?: LayerOptions<NoInfer<E>, E2, R2> | undefined
-): Child<never, E, Exclude<R | Exclude<R2, A>, Scope.Scope>> => {
+  options?: LayerOptions<NoInfer<E>, Run> | undefined
+): Child<never, E, Exclude<R | Exclude<Effect.Services<Run>, A>, Scope.Scope>> => {
   const policy = policyOf("Child.layer", id, options as Options<never> | undefined, workerDefaults)
   if (!Layer.isLayer(layer)) throw new RangeError(`Child.layer: layer of ${id} must be a Layer, got ${show(layer)}`)
   const run = options?.run
   if (run !== undefined) mustBeEffect("Child.layer", "run", id, run)
-  const init = layers.init(layer, run) as Effect.Effect<Effect.Effect<unknown, unknown>, E, R | Exclude<R2, A>>
+  const init = layers.init(layer, run) as Effect.Effect<
+    Effect.Effect<unknown, unknown>,
+    E,
+    R | Exclude<Effect.Services<Run>, A>
+  >
   return fromInit(policy, "layer", () => init)
 }
 
@@ -441,6 +447,21 @@ export const layer = <A, E, R, E2 = never, R2 = never>(
 export type Ready<R = never> = Ready_<R>
 
 /**
+ * Reads the types of a {@link Ready}.
+ *
+ * @since 0.1.0
+ */
+export declare namespace Ready {
+  /**
+   * What its probe needs.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  export type Services<When> = When extends { readonly probe: Effect.Effect<infer _A, infer _E, infer R> } ? R : never
+}
+
+/**
  * Where the lines go that a process or a thread writes.
  *
  * **Details**
@@ -456,6 +477,29 @@ export type Ready<R = never> = Ready_<R>
  * @since 0.1.0
  */
 export type Output<E = never, R = never> = Output_<E, R>
+
+/**
+ * Reads the types of an {@link Output}.
+ *
+ * @since 0.1.0
+ */
+export declare namespace Output {
+  /**
+   * What its function fails with.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  export type Error<To> = To extends (...args: never) => Effect.Effect<infer _A, infer E, infer _R> ? E : never
+
+  /**
+   * What its function needs.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  export type Services<To> = To extends (...args: never) => Effect.Effect<infer _A, infer _E, infer R> ? R : never
+}
 
 /**
  * What ends the start or the run of a process.
@@ -478,9 +522,11 @@ export type ProcessFailure = ProcessNotStarted | ProcessExited | ProcessPipeBrok
  * @category models
  * @since 0.1.0
  */
-export interface ProcessOptions<in out E, out R, out R2> extends Options<ProcessFailure | NoInfer<E>> {
-  readonly ready?: Ready<R2> | undefined
-  readonly output?: Output<E, R> | undefined
+export interface ProcessOptions<When extends Ready<unknown>, To extends Output<unknown, unknown>> extends Options<
+  ProcessFailure | Output.Error<NoInfer<To>>
+> {
+  readonly ready?: When | undefined
+  readonly output?: To | undefined
 }
 
 /**
@@ -530,11 +576,15 @@ export interface ProcessOptions<in out E, out R, out R2> extends Options<Process
  * @category constructors
  * @since 0.1.0
  */
-export const process = <E = never, R = never, R2 = never>(
+export const process = <When extends Ready<unknown> = "at-once", To extends Output<unknown, unknown> = "log">(
   id: string,
   command: ChildProcess.StandardCommand,
-  options?: ProcessOptions<E, R, R2> | undefined
-): Child<never, ProcessFailure | E, ChildProcessSpawner | Exclude<R | R2, Scope.Scope>> => {
+  options?: ProcessOptions<When, To> | undefined
+): Child<
+  never,
+  ProcessFailure | Output.Error<To>,
+  ChildProcessSpawner | Exclude<Ready.Services<When> | Output.Services<To>, Scope.Scope>
+> => {
   const policy = policyOf("Child.process", id, options as Options<never> | undefined, workerDefaults)
   const refuse = (what: string, got: unknown): never => {
     throw new RangeError(`Child.process: ${what}, got ${show(got)}`)
@@ -549,7 +599,13 @@ export const process = <E = never, R = never, R2 = never>(
   }
   const output = outputOf("Child.process", id, options?.output)
   const ready = readyOf(id, command, options?.ready ?? "at-once")
-  const init = processes.init({ id, command, ready, output, grace: policy.shutdown })
+  const init = processes.init<Output.Error<To>, Output.Services<To>, Ready.Services<When>>({
+    id,
+    command,
+    ready: ready as processes.Readiness<Ready.Services<When>>,
+    output: output as Output<Output.Error<To>, Output.Services<To>>,
+    grace: policy.shutdown
+  })
   return fromInit(policy, "process", () => init, processes.killTime)
 }
 
