@@ -576,7 +576,7 @@ export interface ProcessOptions<When extends Ready<unknown>, To extends Output<u
  * @category constructors
  * @since 0.1.0
  */
-export const process = <When extends Ready<unknown> = "at-once", To extends Output<unknown, unknown> = "log">(
+export const process = <When extends Ready<unknown> = "at-once", To extends Output<unknown, unknown> = Output>(
   id: string,
   command: ChildProcess.StandardCommand,
   options?: ProcessOptions<When, To> | undefined
