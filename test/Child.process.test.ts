@@ -179,9 +179,9 @@ describe("Child.process", () => {
       Effect.gen(function* () {
         const stage = new Stage()
         const { output, pids } = listener()
-        const child = Child.process("app", sh(`echo $$; echo up; exec sleep 60`), {
+        const child = Child.process("app", sh(`echo $$; exec sleep 60`), {
           output,
-          ready: { output: /^up$/g }
+          ready: { output: /^\d+$/g }
         })
         yield* stage.start(root(child))
         process.kill(pids()[0]!, "SIGKILL")
