@@ -161,6 +161,25 @@ describe("Tasks.linked", () => {
     })
   )
 
+  it.effect("cancels the other tasks while the caller still cleans up", () =>
+    Effect.gen(function* () {
+      const { jobs } = yield* open()
+      const bench = new Bench()
+      const body = Effect.gen(function* () {
+        yield* jobs.async(bench.work("a"))
+        yield* jobs.async(bench.work("b"))
+        yield* bench.stubborn("caller", "1 second")
+      })
+      const caller = yield* fork(Effect.flip(Tasks.linked(body)))
+      bench.takeLog()
+      bench.end("b", Effect.fail("boom"))
+      assert.deepStrictEqual(bench.takeLog(), ["end b", "cancel a", "end a"])
+      assert.strictEqual(caller.pollUnsafe(), undefined)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* Fiber.join(caller), "boom")
+    })
+  )
+
   it.effect("nests: a task belongs to the nearest caller, and a failure goes up by the usual way", () =>
     Effect.gen(function* () {
       const { jobs, running } = yield* open()
@@ -371,6 +390,43 @@ describe("Tasks.Ref.stream", () => {
       yield* TestClock.adjust("90 millis")
       yield* Fiber.join(all)
       assert.deepStrictEqual([got.length, bench.begun, bench.peak], [2, 2, 1])
+    })
+  )
+
+  it.effect("cancels a late task, whose slot is free then", () =>
+    Effect.gen(function* () {
+      const { jobs } = yield* open()
+      const bench = new Bench()
+      const work = (i: number) => bench.watch(String(i), i === 3 ? Effect.void : Effect.never)
+      const options = { concurrency: 1, timeout: "10 millis", onTimeout: "value" } as const
+      const all = yield* fork(Stream.runCollect(jobs.stream([1, 2, 3], work, options)))
+      yield* TestClock.adjust("10 millis")
+      assert.deepStrictEqual(bench.takeLog(), ["begin 1", "cancel 1", "end 1", "begin 2"])
+      yield* TestClock.adjust("10 millis")
+      assert.deepStrictEqual(
+        (yield* Fiber.join(all)).map((one) => one._tag),
+        ["TimedOut", "TimedOut", "Ok"]
+      )
+    })
+  )
+
+  it.effect("cancels its tasks as it fails, however busy its consumer is, who still gets what was ready", () =>
+    Effect.gen(function* () {
+      const { jobs, running } = yield* open()
+      const bench = new Bench()
+      const got: Array<unknown> = []
+      const stream = jobs.stream(["a", "b", "c", "d"], (name) => bench.work(name), { ordered: false })
+      const busy = Stream.runForEach(stream, (one) => Effect.as(Effect.sleep("1 minute"), got.push(one)))
+      const failing = yield* fork(Effect.flip(busy))
+      yield* until("all run", () => bench.active === 4)
+      bench.end("a")
+      bench.end("b")
+      bench.end("c", Effect.fail("boom"))
+      assert.deepStrictEqual([bench.active, yield* running], [0, 0])
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(failing.pollUnsafe(), undefined)
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual([yield* Fiber.join(failing), got], ["boom", ["a", "b"]])
     })
   )
 

@@ -378,6 +378,20 @@ describe("M: streams", () => {
       })
   )
 
+  it.effect("C-137 a consumer that stops waits for the clean-up of the others, all at the same time", () =>
+    Effect.gen(function* () {
+      const { jobs, running } = yield* open()
+      const bench = new Bench()
+      const work = (i: number) => (i === 1 ? Effect.sleep("1 millis") : bench.stubborn(String(i), "1 second"))
+      const one = yield* fork(Stream.runDrain(Stream.take(jobs.stream([1, 2, 3, 4], work), 1)))
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual([one.pollUnsafe(), bench.active, yield* running], [undefined, 3, 3])
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(one)
+      assert.deepStrictEqual([bench.active, yield* running], [0, 0])
+    })
+  )
+
   it.effect("C-137 a consumer that is interrupted leaves nothing either, and a generator hears of it", () =>
     Effect.gen(function* () {
       const { jobs, running } = yield* open()
