@@ -210,6 +210,23 @@ describe("Tasks.linked", () => {
     })
   )
 
+  it.effect("leaves no task behind that ends its caller as it begins", () =>
+    Effect.gen(function* () {
+      const { jobs, running } = yield* open()
+      const bench = new Bench()
+      const done = Deferred.makeUnsafe<void>()
+      const task = Effect.andThen(Deferred.succeed(done, undefined), bench.work("a"))
+      yield* Tasks.linked(
+        Effect.gen(function* () {
+          yield* Effect.forkDetach(jobs.async(task))
+          yield* Deferred.await(done)
+        })
+      )
+      yield* until("it is cancelled", () => bench.log.includes("end a"))
+      assert.strictEqual(yield* running, 0)
+    })
+  )
+
   it.effect("keeps no trace of tasks that have ended", () =>
     Effect.gen(function* () {
       const { jobs, running } = yield* open()
@@ -415,18 +432,46 @@ describe("Tasks.Ref.stream", () => {
       const { jobs, running } = yield* open()
       const bench = new Bench()
       const got: Array<unknown> = []
-      const stream = jobs.stream(["a", "b", "c", "d"], (name) => bench.work(name), { ordered: false })
+      let pulled = 0
+      function* names() {
+        for (const name of "abcdefghijklmnopqrstuvwxyz") {
+          pulled += 1
+          yield name
+        }
+      }
+      const options = { ordered: false, concurrency: 4 }
+      const stream = jobs.stream(names(), (name) => bench.work(name), options)
       const busy = Stream.runForEach(stream, (one) => Effect.as(Effect.sleep("1 minute"), got.push(one)))
       const failing = yield* fork(Effect.flip(busy))
       yield* until("all run", () => bench.active === 4)
       bench.end("a")
       bench.end("b")
+      yield* until("six were begun", () => bench.begun === 6)
       bench.end("c", Effect.fail("boom"))
-      assert.deepStrictEqual([bench.active, yield* running], [0, 0])
+      yield* quiet
+      // One more was taken from the input, and waited for a slot.
+      assert.deepStrictEqual([bench.active, yield* running, bench.begun, pulled], [0, 0, 6, 7])
       yield* TestClock.adjust("1 minute")
       assert.strictEqual(failing.pollUnsafe(), undefined)
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual([yield* Fiber.join(failing), got], ["boom", ["a", "b"]])
+    })
+  )
+
+  it.effect("leaves no task behind that ends its consumer as it begins", () =>
+    Effect.gen(function* () {
+      const { jobs, running } = yield* open()
+      const bench = new Bench()
+      const cut = Deferred.makeUnsafe<void>()
+      const work = () => Effect.andThen(Deferred.succeed(cut, undefined), bench.stubborn("a", "1 second"))
+      const consumer = yield* fork(
+        Effect.raceFirst(Deferred.await(cut), Stream.runDrain(jobs.stream([1, 2], work, { concurrency: 1 })))
+      )
+      yield* TestClock.adjust("999 millis")
+      assert.deepStrictEqual([consumer.pollUnsafe(), yield* running], [undefined, 1])
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(consumer)
+      assert.deepStrictEqual([bench.begun, yield* running], [1, 0])
     })
   )
 

@@ -215,9 +215,10 @@ class Run {
   close(driver: Fiber.Fiber<never, unknown>): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.closed = true
-      const jobs = [...this.jobs]
       this.cancelAll()
-      return Effect.andThen(Fiber.interrupt(driver), Effect.forEach(jobs, stop, { discard: true }))
+      // The driver may be in the middle of starting one more.
+      const rest = Effect.suspend(() => Effect.forEach([...this.jobs], stop, { discard: true }))
+      return Effect.andThen(Fiber.interrupt(driver), rest)
     })
   }
 }
