@@ -362,19 +362,21 @@ describe("M: streams", () => {
     () =>
       Effect.gen(function* () {
         const { jobs, running } = yield* open()
-        const bench = new Bench()
-        const input = Stream.fromArray([1, 2, 3, 4]).pipe(
-          Stream.rechunk(1),
-          Stream.ensuring(Effect.sync(() => bench.log.push("input closed")))
-        )
-        const work = (i: number) => bench.watch(String(i), i === 1 ? Effect.yieldNow : Effect.never)
-        const one = yield* Stream.runCollect(Stream.take(jobs.stream(input, work, { concurrency: 3 }), 1))
-        assert.deepStrictEqual([one.length, bench.active, yield* running], [1, 0, 0])
-        assert.strictEqual(bench.log.at(-1), "input closed")
-        const log = bench.takeLog()
-        assert.isTrue(log.includes("cancel 2") && log.includes("cancel 3"))
-        yield* quiet
-        assert.deepStrictEqual(bench.log, [])
+        for (const link of [true, false]) {
+          const bench = new Bench()
+          const input = Stream.fromArray([1, 2, 3, 4]).pipe(
+            Stream.rechunk(1),
+            Stream.ensuring(Effect.sync(() => bench.log.push("input closed")))
+          )
+          const work = (i: number) => bench.watch(String(i), i === 1 ? Effect.yieldNow : Effect.never)
+          const one = yield* Stream.runCollect(Stream.take(jobs.stream(input, work, { concurrency: 3, link }), 1))
+          assert.deepStrictEqual([one.length, bench.begun, bench.active, yield* running], [1, 3, 0, 0])
+          assert.strictEqual(bench.log.at(-1), "input closed")
+          const log = bench.takeLog()
+          assert.isTrue(log.includes("cancel 2") && log.includes("cancel 3"))
+          yield* quiet
+          assert.deepStrictEqual(bench.log, [])
+        }
       })
   )
 
