@@ -319,7 +319,7 @@ export abstract class Mount implements core.Child, Node {
 
   /** The init declined: there is nothing to run, and that is no failure. */
   protected ignored(life: Incarnation): void {
-    if (life.over) return
+    if (life.over) return this.leakEnded(life)
     life.over = true
     life.cancelTimer?.()
     if (this.observers !== undefined) this.tellOver(life, { _tag: "Normal" })
@@ -371,6 +371,8 @@ export abstract class Mount implements core.Child, Node {
         leaked,
         failure: trouble
       })
+    // Nobody is above the root to decide about it: what its end means is told by `down`.
+    if (this.parent === undefined) return
     if (life.ordered) {
       post("stop", 0)
       // Those who wait for it need not wait for its siblings too.

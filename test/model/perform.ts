@@ -1,0 +1,76 @@
+/** Performs a case on a living tree, and says what is wrong with it. */
+import { Exit } from "effect"
+
+import type { Case, Step } from "./plan.ts"
+import { isOver, Troupe } from "./troupe.ts"
+import { Witness } from "./witness.ts"
+
+/** What does not hold, or nothing. */
+export const perform = (plan: Case): string | undefined => {
+  const troupe = new Troupe(plan)
+  const { machine } = troupe
+  const witness = new Witness(plan.root)
+  let seen = 0
+  const trouble = (): string | undefined => {
+    while (seen < troupe.events.length) witness.see(troupe.events[seen++]!)
+    return witness.complaints[0] ?? troupe.complaints[0]
+  }
+  const act = (step: Step): void => {
+    if (step.do === "add") witness.know(step.child, `${step.path}/${step.child.id}`)
+    if (step.do === "stop") witness.request(`${step.path}/${step.id}`)
+    troupe.do(step)
+  }
+
+  try {
+    machine.settle()
+    for (const group of plan.steps) {
+      for (const step of group) act(step)
+      machine.settle()
+      const wrong = trouble()
+      if (wrong !== undefined) return wrong
+    }
+
+    // The end of the tree.
+    const { tree } = troupe
+    const stopping = tree !== undefined && plan.ending === "stop" ? machine.fork(tree.stop) : undefined
+    let leaksThen = 0
+    if (stopping === undefined) troupe.close()
+    else stopping.addObserver(() => (leaksThen = troupe.leaks))
+    machine.settle()
+    const ended = (): boolean => (stopping === undefined ? troupe.closed : stopping.pollUnsafe() !== undefined)
+    while (!ended()) {
+      if (machine.next === undefined) return "the tree does not end, and nothing is left to wait for"
+      if (machine.now > 1e8) return "the tree does not end"
+      machine.advanceTo(machine.next)
+    }
+    const wrong = trouble()
+    if (wrong !== undefined) return wrong
+    const waiting = troupe.asks.filter((ask) => ask.pollUnsafe() === undefined).length
+    if (waiting > 0) return `${waiting} asks are not answered when the tree has ended`
+    const unanswered = troupe.replies.indexOf("waits")
+    if (unanswered >= 0) return `request ${unanswered} is not answered when the tree has ended`
+    const alive = troupe.lives.filter((life) => !isOver(life)).length
+    if (alive !== witness.leaks) return `${alive} lives are not over, and ${witness.leaks} were told as leaked`
+    if (stopping !== undefined) {
+      const report = stopping.pollUnsafe()!
+      const told = Exit.isSuccess(report) ? report.value.leaked.length : -1
+      if (told !== leaksThen) return `the report names ${told} leaked, the events ${leaksThen}`
+      troupe.close()
+    }
+    if (witness.leaks === 0 && machine.fibers > 0) return `${machine.fibers} fibers are left when the tree has ended`
+
+    // What hung is let go; then nothing is left of the tree, not even a timer.
+    troupe.letGo()
+    machine.advanceTo(machine.now + 10_000)
+    const late = trouble()
+    if (late !== undefined) return late
+    if (witness.leaks > 0) return `${witness.leaks} leaks have not ended`
+    const held = troupe.lives.find((life) => !isOver(life) || life.held.length > 0)
+    if (held !== undefined) return `${held.path} #${held.number} keeps ${held.held.join()}`
+    if (machine.fibers > 0) return `${machine.fibers} fibers are left`
+    if (machine.asleep > 0) return `${machine.asleep} timers are left`
+    return undefined
+  } catch (defect) {
+    return defect instanceof Error ? (defect.stack ?? defect.message) : String(defect)
+  }
+}
