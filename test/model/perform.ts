@@ -1,7 +1,9 @@
 /** Performs a case on a living tree, and says what is wrong with it. */
-import { Exit } from "effect"
+import { Effect, Exit } from "effect"
 
 import type { Case, Step } from "./plan.ts"
+import { Model } from "./model.ts"
+import { differ, pictureOf, Story } from "./story.ts"
 import { isOver, Troupe } from "./troupe.ts"
 import { Witness } from "./witness.ts"
 
@@ -9,23 +11,40 @@ import { Witness } from "./witness.ts"
 export const perform = (plan: Case): string | undefined => {
   const troupe = new Troupe(plan)
   const { machine } = troupe
+  const model = new Model(plan)
   const witness = new Witness(plan.root)
   let seen = 0
   const trouble = (): string | undefined => {
     while (seen < troupe.events.length) witness.see(troupe.events[seen++]!)
-    return witness.complaints[0] ?? troupe.complaints[0]
+    return witness.complaints[0] ?? troupe.complaints[0] ?? mismatch()
+  }
+  /** Where the tree and its model part. */
+  const mismatch = (): string | undefined => {
+    const told = Story.differ(troupe.story, model.story)
+    if (told !== undefined) return told
+    const at = troupe.replies.findIndex((reply, i) => reply !== model.replies[i])
+    if (at >= 0) return `request ${at}: the tree answers ${troupe.replies[at]}, the model ${model.replies[at]}`
+    if (troupe.tree === undefined) return undefined
+    const seen = differ(pictureOf(Effect.runSync(troupe.tree.snapshot)), model.root.look())
+    return seen === undefined ? undefined : `root${seen}`
   }
   const act = (step: Step): void => {
     if (step.do === "add") witness.know(step.child, `${step.path}/${step.child.id}`)
     if (step.do === "stop") witness.request(`${step.path}/${step.id}`)
     troupe.do(step)
+    model.do(step)
+  }
+
+  const settle = (): void => {
+    machine.settle()
+    model.time.settle()
   }
 
   try {
-    machine.settle()
+    settle()
     for (const group of plan.steps) {
       for (const step of group) act(step)
-      machine.settle()
+      settle()
       const wrong = trouble()
       if (wrong !== undefined) return wrong
     }
@@ -36,11 +55,13 @@ export const perform = (plan: Case): string | undefined => {
     let leaksThen = 0
     if (stopping === undefined) troupe.close()
     else stopping.addObserver(() => (leaksThen = troupe.leaks))
-    machine.settle()
+    model.stop()
+    settle()
     const ended = (): boolean => (stopping === undefined ? troupe.closed : stopping.pollUnsafe() !== undefined)
     while (!ended()) {
       if (machine.next === undefined) return "the tree does not end, and nothing is left to wait for"
       if (machine.now > 1e8) return "the tree does not end"
+      model.time.advanceTo(machine.next)
       machine.advanceTo(machine.next)
     }
     const wrong = trouble()
@@ -62,13 +83,14 @@ export const perform = (plan: Case): string | undefined => {
     // What hung is let go; then nothing is left of the tree, not even a timer.
     troupe.letGo()
     machine.advanceTo(machine.now + 10_000)
-    const late = trouble()
+    while (seen < troupe.events.length) witness.see(troupe.events[seen++]!)
+    const [late] = witness.complaints
     if (late !== undefined) return late
     if (witness.leaks > 0) return `${witness.leaks} leaks have not ended`
     const held = troupe.lives.find((life) => !isOver(life) || life.held.length > 0)
     if (held !== undefined) return `${held.path} #${held.number} keeps ${held.held.join()}`
     if (machine.fibers > 0) return `${machine.fibers} fibers are left`
-    if (machine.asleep > 0) return `${machine.asleep} timers are left`
+    if (machine.pending > 0) return `${machine.pending} timers are left`
     return undefined
   } catch (defect) {
     return defect instanceof Error ? (defect.stack ?? defect.message) : String(defect)

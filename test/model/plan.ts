@@ -117,9 +117,11 @@ export const generate = (seed: number): Case => {
   }
 
   let left = 4 + below(10)
+  const hasRoom = (): boolean => left > 0
   const branch = (id: string, depth: number): SupervisorSpec => {
     const children: Array<Spec> = []
-    for (let i = 1 + below(4); i > 0 && left > 0; i--) children.push(child(`${children.length}`, depth))
+    const width = 1 + below(4)
+    while (children.length < width && hasRoom()) children.push(child(`${children.length}`, depth))
     return {
       kind: "supervisor",
       ...common(id),

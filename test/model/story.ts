@@ -4,6 +4,7 @@
  * Lines are kept by scene: a supervisor and its children are one scene, in which the order of lines has a meaning. Two
  * scenes have none between them, except what the story of the supervisor above says.
  */
+import { Duration } from "effect"
 import type { Tree } from "espalier"
 
 export class Story {
@@ -50,7 +51,11 @@ export const lineOf = (event: Tree.Event): string => {
     case "Restarting":
       return `${event.at} Restarting ${id} ${event.strategy} left ${event.left}`
     case "GaveUp":
-      return `${event.at} GaveUp on ${event.child} at ${event.restarts.join()}`
+      {
+      const { restarts, within } = event.intensity
+      const spent = event.restarts.filter((time) => event.at - time <= Duration.toMillis(within))
+      return `${event.at} GaveUp on ${event.child}, ${spent.length} of ${restarts} spent`
+    }
     case "Failed":
       return `${event.at} Failed ${id} ${event.reason._tag}`
     case "DeadLetter":
@@ -86,17 +91,14 @@ export const pictureOf = (node: Tree.Snapshot): Picture => ({
   children: node.children.map(pictureOf)
 })
 
-const own = ({ children: _, ...node }: Picture): string => JSON.stringify(node)
+const own = (node: Picture): string => JSON.stringify({ ...node, children: node.children.map(({ id }) => id) })
 
-/** The first node in which two pictures differ. A state that nobody can foresee is `"?"`. */
-export const differ = (real: Picture, model: Picture, path: string): string | undefined => {
-  const seen = model.state === "?" ? { ...real, state: "?" } : real
-  if (own(seen) !== own(model)) return `${path}\n  the tree is      ${own(real)}\n  the model is     ${own(model)}`
-  const [ours, theirs] = [real, model].map((node) => node.children.map(({ id }) => id).join())
-  if (ours !== theirs) return `${path} has the children ${ours}, in the model ${theirs}`
+/** The first node in which two pictures differ. */
+export const differ = (real: Picture, model: Picture): string | undefined => {
+  if (own(real) !== own(model)) return `\n  the tree is      ${own(real)}\n  the model is     ${own(model)}`
   for (const [i, child] of real.children.entries()) {
-    const found = differ(child, model.children[i]!, `${path}/${child.id}`)
-    if (found !== undefined) return found
+    const found = differ(child, model.children[i]!)
+    if (found !== undefined) return `/${child.id}${found}`
   }
   return undefined
 }

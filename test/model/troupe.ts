@@ -75,7 +75,7 @@ export class Troupe {
         log: false,
         onEvent: (event) => {
           this.events.push(event)
-          this.story.tell(sceneOf(event.path, event._tag), lineOf(event))
+          if (event._tag !== "Warning") this.story.tell(sceneOf(event.path, event._tag), lineOf(event))
         }
       }),
       (context) => (this.tree = Context.get(context as Context.Context<Tree.Tree>, Tree.Tree))
@@ -132,7 +132,7 @@ export class Troupe {
       yield* this.init(spec, path)
       return Player.handlers({ Work: (work) => this.handle(work as Work) })
     })
-    return Child.hide(Player.child(build, { ...options, id: spec.id, mailbox: { onRestart: spec.onRestart } }))
+    return Player.child(build, { ...options, id: spec.id, mailbox: { onRestart: spec.onRestart } })
   }
 
   private init(spec: LeafSpec, path: string): Effect.Effect<Life | undefined, unknown, never> {
