@@ -125,8 +125,10 @@ export const record = (self: RestartIntensity, now: number): boolean => {
  * @since 0.1.0
  */
 export const left = (self: RestartIntensity, now: number): number => {
-  prune(self, now)
-  return Math.max(0, self.restarts - (self.marks.length - self.head))
+  // It only looks: a restart that is recorded later may have been asked for before `now`.
+  let { head } = self
+  while (head < self.marks.length && now - self.marks[head]! > self.withinNanos) head += 1
+  return Math.max(0, self.restarts - (self.marks.length - head))
 }
 
 /**

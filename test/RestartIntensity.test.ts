@@ -118,5 +118,12 @@ describe("RestartIntensity", () => {
       RestartIntensity.reset(budget)
       assert.deepStrictEqual([RestartIntensity.left(budget, ms(1_102)), RestartIntensity.times(budget)], [2, []])
     })
+
+    it("looking at what is left changes nothing, though what is recorded next may be older than the look", () => {
+      const budget = RestartIntensity.make({ restarts: 1, within: "1 second" })
+      RestartIntensity.record(budget, ms(100))
+      assert.strictEqual(RestartIntensity.left(budget, ms(1_500)), 1)
+      assert.isFalse(RestartIntensity.record(budget, ms(1_050)))
+    })
   })
 })

@@ -186,7 +186,11 @@ export class Leaf extends Place {
   private worked(life: LeafLife, message: Message): void {
     life.handling = undefined
     const { how } = message.work
-    if (life.interrupted) return this.bodyEnds(life, [])
+    if (life.interrupted) {
+      // What could not be interrupted has done its work, yet nobody hears of it any more.
+      if (!life.over) this.letter(message, "interrupted")
+      return this.bodyEnds(life, [])
+    }
     if (how !== "dies" && how !== "interrupts") return
     this.bodyEnds(life, how === "dies" ? ["bug"] : ["interruption"])
     this.letter(message, "crashed")

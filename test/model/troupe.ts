@@ -85,8 +85,9 @@ export class Troupe {
 
   // --------------------------------------------------------------------------------------------------------- the cast
 
-  private make(spec: Spec, path: string): Child.Any {
-    return spec.kind === "supervisor" ? this.supervisor(spec, path) : this.leaf(spec, path)
+  /** `declared`: the references of its actor are among the services of its supervisor's children. */
+  private make(spec: Spec, path: string, declared: boolean): Child.Any {
+    return spec.kind === "supervisor" ? this.supervisor(spec, path) : this.leaf(spec, path, declared)
   }
 
   private policies(spec: Spec): Child.Options<unknown> {
@@ -103,11 +104,11 @@ export class Troupe {
       ...this.policies(spec),
       strategy: spec.strategy,
       intensity: spec.intensity,
-      children: spec.children.map((child) => this.make(child, `${path}/${child.id}`))
+      children: spec.children.map((child) => this.make(child, `${path}/${child.id}`, true))
     })
   }
 
-  private leaf(spec: LeafSpec, path: string): Child.Any {
+  private leaf(spec: LeafSpec, path: string, declared: boolean): Child.Any {
     const { directive } = spec
     const options: Child.Options<unknown> = {
       ...this.policies(spec),
@@ -128,7 +129,7 @@ export class Troupe {
     class Player extends Actor.Service<Player>()(path, Messages) {}
     const build = Effect.gen({ self: this }, function* () {
       const self = Context.getOrUndefined(yield* Effect.context<never>(), Player as never) as Ref | undefined
-      if (self !== undefined) this.refs.set(path, self)
+      if (declared && self !== undefined) this.refs.set(path, self)
       yield* this.init(spec, path)
       return Player.handlers({ Work: (work) => this.handle(work as Work) })
     })
@@ -268,7 +269,7 @@ export class Troupe {
         return this.request(step.path, (handle) => handle.removeChild(step.id))
       case "add": {
         const path = `${step.path}/${step.child.id}`
-        const child = this.make(step.child, path) as Child.Child<never, unknown, never>
+        const child = this.make(step.child, path, false) as Child.Child<never, unknown, never>
         return this.request(step.path, (handle) =>
           Effect.map(handle.startChild(child), ({ context }) => {
             const ref = (context as Context.Context<never>).mapUnsafe.get(path) as Ref | undefined
