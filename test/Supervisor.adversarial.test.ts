@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Deferred, Effect, Exit, Fiber, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Child, Supervisor, type Tree } from "espalier"
+import { Child, Failure, Supervisor, type Tree } from "espalier"
 
 import { nodeOf, quiet, Stage, until } from "./fixtures/stage.ts"
 
@@ -14,6 +14,52 @@ const refusalOf = (exit: Exit.Exit<unknown, unknown>): unknown => {
 }
 
 describe("a tree under attack", () => {
+  describe("late ends", () => {
+    it.effect(
+      "R-107 a child that declined to start and was abandoned over its clean-up is no leak once that ends",
+      () =>
+        Effect.gen(function* () {
+          const stage = new Stage()
+          const gate = yield* Deferred.make<void>()
+          const root = Supervisor.make("root", {
+            children: [
+              Child.make(
+                "a",
+                Effect.as(
+                  Effect.acquireRelease(Effect.void, () => Deferred.await(gate)),
+                  Child.ignore
+                ),
+                { shutdown: "1 second" }
+              )
+            ]
+          })
+          const starting = yield* Effect.forkChild(Effect.exit(stage.start(root)), { startImmediately: true })
+          yield* TestClock.adjust("1 second")
+          assert.isTrue(Exit.isFailure(yield* Fiber.join(starting)))
+          assert.lengthOf(stage.of("Leaked", "a"), 1)
+          yield* Deferred.succeed(gate, undefined)
+          yield* until("it is told", () => stage.of("LeakEnded", "a").length === 1)
+        })
+    )
+
+    it.effect("R-102 nobody is above the root to decide about it: a start that fails for good is told once", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const denied = Failure.denied("no")
+        const root = Supervisor.make("root", { children: [Child.make("a", Effect.fail(denied))] })
+        yield* Effect.flip(stage.start(root))
+        yield* quiet
+        assert.deepStrictEqual(stage.steps, [
+          "Starting root",
+          "Starting a",
+          "StartFailed a",
+          "Failed a",
+          "StartFailed root"
+        ])
+      })
+    )
+  })
+
   describe("deaths together", () => {
     it.effect(
       "R-104 a child that died while another was being restarted is not waited for when the tree gives up",

@@ -132,7 +132,7 @@ export class Branch extends Place implements Parent {
   private *play(life: BranchLife): Script<void> {
     let end = new Broken("stopped", [])
     try {
-      for (const child of [...life.order]) {
+      for (const child of life.order.slice()) {
         const news = yield* this.bring(life, child)
         if (news.what === "start-failed") throw new Broken("start-failed", news.fault)
       }

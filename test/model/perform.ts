@@ -1,8 +1,8 @@
 /** Performs a case on a living tree, and says what is wrong with it. */
 import { Effect, Exit } from "effect"
 
-import type { Case, Step } from "./plan.ts"
 import { Model } from "./model.ts"
+import type { Case, Step } from "./plan.ts"
 import { differ, pictureOf, Story } from "./story.ts"
 import { isOver, Troupe } from "./troupe.ts"
 import { Witness } from "./witness.ts"

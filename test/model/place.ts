@@ -324,9 +324,7 @@ export abstract class Place {
     this.delays = 0
   }
 
-  protected picture(
-    rest: Pick<Picture, "mailbox" | "left"> & { readonly children: ReadonlyArray<Place> }
-  ): Picture {
+  protected picture(rest: Pick<Picture, "mailbox" | "left"> & { readonly children: ReadonlyArray<Place> }): Picture {
     return {
       id: this.spec.id,
       state: this.state,

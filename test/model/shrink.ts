@@ -117,7 +117,9 @@ const showSpec = (spec: Spec, indent: string): string =>
     : `${indent}${spec.id} ${spec.kind}${unlike(spec, plainLeaf)}`
 
 const showStep = (step: Step): string =>
-  step.do === "add" ? `add to ${step.path}\n${showSpec(step.child, "      ")}` : Object.values(step).map(plainly).join(" ")
+  step.do === "add"
+    ? `add to ${step.path}\n${showSpec(step.child, "      ")}`
+    : Object.values(step).map(plainly).join(" ")
 
 const plainly = (value: unknown): string => (typeof value === "object" ? show(value) : String(value))
 

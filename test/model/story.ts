@@ -50,8 +50,7 @@ export const lineOf = (event: Tree.Event): string => {
       return `${event.at} BackingOff ${id} until ${event.until}`
     case "Restarting":
       return `${event.at} Restarting ${id} ${event.strategy} left ${event.left}`
-    case "GaveUp":
-      {
+    case "GaveUp": {
       const { restarts, within } = event.intensity
       const spent = event.restarts.filter((time) => event.at - time <= Duration.toMillis(within))
       return `${event.at} GaveUp on ${event.child}, ${spent.length} of ${restarts} spent`

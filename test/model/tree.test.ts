@@ -10,7 +10,7 @@ describe("a random tree", () => {
     it(`R-107 does what the model says and leaves nothing behind: seeds ${hundred} to ${hundred + 99}`, () => {
       for (let seed = hundred; seed < hundred + 100; seed++) {
         const wrong = trial(seed)
-        if (wrong !== undefined) assert.fail(wrong)
+        assert.isUndefined(wrong, wrong)
       }
     })
   }
