@@ -183,6 +183,22 @@ const variance = {
   _R: (_: never) => _
 }
 
+/** A spec. A class, because a tree may have a hundred thousand of them. */
+class Spec<P, E, R> implements Child<P, E, R> {
+  readonly [TypeId] = variance
+  readonly id: string
+  readonly policy: Policy
+  readonly provides: ReadonlyArray<string>
+  readonly mount: Child<P, E, R>["mount"]
+
+  constructor(policy: Policy, provides: ReadonlyArray<string>, mount: Child<P, E, R>["mount"]) {
+    this.id = policy.id
+    this.policy = policy
+    this.provides = provides
+    this.mount = mount
+  }
+}
+
 /**
  * @internal
  */
@@ -190,7 +206,7 @@ export const fromMount = <P, E, R>(
   policy: Policy,
   provides: ReadonlyArray<string>,
   mount: Child<P, E, R>["mount"]
-): Child<P, E, R> => ({ [TypeId]: variance, id: policy.id, policy, provides, mount })
+): Child<P, E, R> => new Spec(policy, provides, mount)
 
 const restarts: ReadonlyArray<Restart> = ["always", "on-failure", "never"]
 

@@ -76,7 +76,6 @@ class Life extends Incarnation {
 }
 
 export class ActorMount extends Mount implements Addressee {
-  readonly kind = "actor"
   declare protected current: Life | undefined
   readonly ref: unknown
   private readonly spec: ActorSpec
@@ -86,6 +85,10 @@ export class ActorMount extends Mount implements Addressee {
   private awake = false
   /** a stop waits for the queue and for answers that are still to come, and new messages are refused */
   private draining = false
+
+  get kind(): Snapshot["kind"] {
+    return "actor"
+  }
 
   constructor(
     runtime: Runtime,

@@ -228,7 +228,8 @@ export class SupervisorMount extends Supervising {
   }
 
   childOf(id: string): Mount | undefined {
-    return this.current?.state.byId.get(id)
+    const state = this.current?.state
+    return state === undefined ? undefined : core.find(state, id)
   }
 
   snapshot(): Snapshot {

@@ -162,7 +162,8 @@ export interface State<C extends Child, F> {
   /** start order; a removed child leaves a hole, so that indices stay valid */
   order: Array<C | undefined>
   holes: number
-  readonly byId: Map<string, C>
+  /** made when a request first asks for a child by its id: most supervisors never need it */
+  byId: Map<string, C> | undefined
   job: Job<C, F> | undefined
   postponed: Array<Message<C, F>>
   /** how many of `postponed` were taken out at its head */
@@ -191,7 +192,7 @@ export const make = <C extends Child, F>(
     phase: "idle",
     order: [],
     holes: 0,
-    byId: new Map(),
+    byId: undefined,
     job: undefined,
     postponed: [],
     taken: 0,
@@ -208,7 +209,16 @@ export const make = <C extends Child, F>(
 const append = <C extends Child, F>(state: State<C, F>, child: C): void => {
   child.index = state.order.length
   state.order.push(child)
-  state.byId.set(child.id, child)
+  state.byId?.set(child.id, child)
+}
+
+/** The child of that id. */
+export const find = <C extends Child, F>(state: State<C, F>, id: string): C | undefined => {
+  if (state.byId === undefined) {
+    state.byId = new Map()
+    for (const child of state.order) if (child !== undefined) state.byId.set(child.id, child)
+  }
+  return state.byId.get(id)
 }
 
 export const transition = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, emit: Emit<C, F>): void => {
@@ -352,8 +362,8 @@ const done: Answer<never> = { _tag: "Done" }
 const refused = (reason: Refusal): Answer<never> => ({ _tag: "Refused", reason })
 
 const forget = <C extends Child, F>(state: State<C, F>, child: C, emit: Emit<C, F>): void => {
-  if (state.byId.get(child.id) !== child) return
-  state.byId.delete(child.id)
+  if (state.order[child.index] !== child) return
+  state.byId?.delete(child.id)
   state.order[child.index] = undefined
   state.holes += 1
   emit.forgotten(child)
@@ -628,13 +638,13 @@ const request = <C extends Child, F>(
 ): void => {
   const { reply } = message
   if (message._tag === "StartChild") {
-    const present = state.byId.get(message.child.id)
+    const present = find(state, message.child.id)
     if (present !== undefined) return reply(refused(isUp(present) ? "already-started" : "already-present"))
     append(state, message.child)
     const at = message.child.index
     return begin(state, emit, { kind: "request", request: "StartChild", startAt: at, startTo: at, reply })
   }
-  const child = state.byId.get(message.id)
+  const child = find(state, message.id)
   if (child === undefined) return reply(refused("not-found"))
   const at = child.index
   switch (message._tag) {

@@ -240,7 +240,7 @@ describe("transition", () => {
           end(core, "x")
         }
         assert.isBelow(core.state.order.length, 64)
-        assert.strictEqual(core.state.byId.size, 2)
+        assert.strictEqual(core.state.byId?.size, 2)
         assert.strictEqual(core.state.causes.size + core.state.exits.size, 0)
         core.take()
         core.stop()
