@@ -14,6 +14,7 @@
  * - An actor that asks itself would wait for itself: the ask fails at once with {@link ActorCalledItself}. A circle of
  *   several actors, or of an actor and a fiber that its handler forked and waits for, ends with {@link AskTimeout}.
  * - A handler may return a plain value instead of an Effect; that is faster.
+ * - A handler may also leave its answer for later, answer and stop, or put its message aside: see {@link Answer}.
  * - An rpc with `stream: true` answers with a stream. The handler that makes it runs as a message; after that a fiber of
  *   the incarnation produces elements while the mailbox goes on, at most {@link StreamBuffer} ahead of its consumer. A
  *   consumer that stops interrupts it. A typed error ends the stream alone, a defect crashes the actor. When the

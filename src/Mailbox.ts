@@ -40,6 +40,7 @@ export type WhenFull = "wait" | "drop-new" | "drop-old" | "fail"
  *
  * - `capacity`: queued messages at most, a whole number >= 1, or `"unbounded"`. Default `"unbounded"`, as in OTP: its
  *   depth is in every snapshot.
+ *   Control messages do not count, nor what an actor stashed.
  * - `whenFull`: see {@link WhenFull}. Default `"wait"`.
  * - `onRestart`: `"keep"` leaves queued mail for the next incarnation, `"fail"` answers every queued ask with
  *   `ActorCrashed` and makes the tells dead letters. Default `"keep"`.

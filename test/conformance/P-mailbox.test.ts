@@ -521,30 +521,38 @@ describe("P: mailbox and stash", () => {
     })
   )
 
-  it.effect("C-163 messages that are stashed again stand in front of those that a second replay follows", () =>
+  it.effect("C-163 what is stashed again during a replay comes before the rest of it when it is unstashed again", () =>
     Effect.gen(function* () {
       const stage = new Stage()
-      let patience = 2
+      let ready = 0
       const loop = Loop.child(
         Effect.map(Actor.stash(), (stash) =>
           Loop.handlers({
             Put: ({ n }) => {
               stage.log.push(String(n))
-              if (n === 1 && patience-- > 0) return Effect.orDie(stash.add)
+              if (ready < n) return Effect.orDie(stash.add)
               return n === 2 ? Effect.as(stash.unstashAll, n) : n
             },
-            Replay: () => stash.unstashAll,
-            Size: () => stash.size
+            Replay: () => {
+              ready = Math.max(ready, 2)
+              return stash.unstashAll
+            },
+            Size: () => {
+              ready = 3
+              return stash.size
+            }
           })
         )
       )
       const { context } = yield* stage.start(Supervisor.make("root", { children: [loop] }))
       const ref = Context.get(context, Loop)
-      for (const n of [1, 2, 3]) yield* ref.tell.Put({ n })
+      for (const n of [3, 2, 1]) yield* ref.tell.Put({ n })
+      yield* ref.Replay()
       assert.strictEqual(yield* ref.Size(), 1)
       yield* ref.Replay()
       assert.strictEqual(yield* ref.Size(), 0)
-      assert.deepStrictEqual(stage.log, ["1", "2", "1", "3", "1"])
+      // In the first replay 2 brought 3 back before 1 was handled.
+      assert.deepStrictEqual(stage.log, ["3", "2", "1", "3", "2", "3", "1", "3"])
     })
   )
 
@@ -671,6 +679,10 @@ describe("P: mailbox and stash", () => {
       assert.deepStrictEqual(yield* Fiber.joinAll(answers), [1, 3, 6, 10])
       assert.deepStrictEqual(dropped(stage), [["Crash", "crashed"]])
     })
+  )
+
+  it.todo(
+    "C-161 a priority mailbox : left out because control messages and stash give the order that matters in constant time, and work that should not wait for other work is better off in an actor of its own"
   )
 
   it.todo(
