@@ -76,7 +76,7 @@ import {
   cheaply
 } from "./internal/actorErrors.ts"
 import * as errors from "./internal/actorErrors.ts"
-import { ActorMount, type Handlers as AnyHandlers } from "./internal/actorMount.ts"
+import { ActorMount, type ActorSpec, type Handlers as AnyHandlers, type Message } from "./internal/actorMount.ts"
 import { Ask, Envelope } from "./internal/envelope.ts"
 import { StopWith as StopWith_ } from "./internal/later.ts"
 import type { Mount } from "./internal/mount.ts"
@@ -418,7 +418,10 @@ const makerOf = (rpc: Rpc.AnyWithProps): ((payload: unknown) => unknown) =>
     : (payload) => payload
 
 /** A class of references for one protocol: methods are shared, a reference holds its mount alone. */
-const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount) => object) => {
+const makeRef = (
+  protocol: ReadonlyArray<Rpc.AnyWithProps>,
+  messages: Map<string, Message>
+): ((mount: ActorMount) => object) => {
   class Target implements Placed<ActorMount> {
     readonly [Place]: ActorMount
     constructor(mount: ActorMount) {
@@ -456,6 +459,7 @@ const makeRef = (protocol: ReadonlyArray<Rpc.AnyWithProps>): ((mount: ActorMount
       })
       continue
     }
+    messages.set(tag, { make, urgent })
     define(Asks, tag, function (this: Target, payload: unknown) {
       return ask(this[Place], payload)
     })
@@ -568,7 +572,8 @@ export const Service =
     const rpcs = protocol as ReadonlyArray<Rpc.Any> as ReadonlyArray<Rpc.AnyWithProps>
     check(id, rpcs)
     const streams = streamsOf(id, rpcs)
-    const ref = makeRef(rpcs)
+    const messages = new Map<string, Message>()
+    const ref = makeRef(rpcs, messages)
     const child = (
       build: Effect.Effect<AnyHandlers, unknown, Scope.Scope>,
       options?: Options<never> | undefined
@@ -579,7 +584,15 @@ export const Service =
       if (stop !== "interrupt" && stop !== "finish" && stop !== "drain") {
         throw new RangeError(`${where}: stop of ${policy.id} must be interrupt, finish or drain, got ${String(stop)}`)
       }
-      const spec = { key: id, build, mailbox: Mailbox.make(options?.mailbox), stop, streams, ref }
+      const spec: ActorSpec = {
+        key: id,
+        build,
+        mailbox: Mailbox.make(options?.mailbox),
+        stop,
+        messages,
+        streams,
+        ref
+      }
       return Child.fromMount(
         policy,
         [id],

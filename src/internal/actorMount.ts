@@ -25,7 +25,7 @@ import * as Tracer from "effect/Tracer"
 import type { Mailbox } from "../Mailbox.ts"
 import { ActorCrashed, ActorStopped, AskTimeout, cheaply, MailboxFull, MessageDropped } from "./actorErrors.ts"
 import type { Addressee } from "./envelope.ts"
-import { Ask, deadlinesOf, type Envelope } from "./envelope.ts"
+import { Ask, deadlinesOf, type Envelope, Notice } from "./envelope.ts"
 import { showPath } from "./errors.ts"
 import * as exits from "./exit.ts"
 import { StopWith, Unanswered } from "./later.ts"
@@ -48,9 +48,19 @@ export interface ActorSpec {
   readonly build: Effect.Effect<Handlers, unknown, Scope.Scope>
   readonly mailbox: Mailbox
   readonly stop: "interrupt" | "finish" | "drain"
+  /** the rpcs that can be told */
+  readonly messages: ReadonlyMap<string, Message>
   /** the rpcs that answer with streams */
   readonly streams: ReadonlyArray<StreamRpc>
   readonly ref: (mount: ActorMount) => unknown
+}
+
+/** An rpc that can be told. */
+export interface Message {
+  /** the payload as its schema wants it; throws when it cannot be had */
+  readonly make: (payload: unknown) => unknown
+  /** goes before the mail */
+  readonly urgent: boolean
 }
 
 class Life extends Incarnation {
@@ -202,6 +212,29 @@ export class ActorMount extends Mount implements Addressee {
     return true
   }
 
+  /** The message of an rpc that can be told. */
+  messageOf(rpc: string): Message | undefined {
+    return this.spec.messages.get(rpc)
+  }
+
+  /** Takes a notice in behind the mail that is there, whether there is room or not. */
+  notify(notice: Notice): void {
+    if (this.settled) return
+    if (this.messageOf(notice.rpc)?.urgent === true) this.pushFirst(notice)
+    else this.push(notice)
+  }
+
+  /** A notice could not be made: whoever wants it has a bug. */
+  misread(rpc: string, defect: unknown): void {
+    this.runtime.emit(this, { _tag: "DeadLetter", message: rpc, reason: "crashed" })
+    if (this.current !== undefined) this.strike(this.current, Cause.die(defect))
+  }
+
+  /** Whether this very message is being handled. */
+  isHandling(envelope: Envelope): boolean {
+    return this.current?.handling === envelope
+  }
+
   soon(f: () => void): void {
     this.runtime.wake(f)
   }
@@ -244,7 +277,7 @@ export class ActorMount extends Mount implements Addressee {
 
   /** Takes a message in and the oldest one out. */
   private pushOut(envelope: Envelope): void {
-    const oldest = this.mail.takeOldest()
+    const oldest = this.mail.takeDroppable()
     this.push(envelope)
     // Whoever waits for it goes on at once, and may send again: by now the mailbox is as it will be.
     if (oldest === undefined) return
@@ -254,6 +287,8 @@ export class ActorMount extends Mount implements Addressee {
 
   private deadLetter(envelope: Envelope, reason: DeadLetterReason): void {
     envelope.dropped()
+    // Whoever asked for a notice is gone: nobody misses it.
+    if (envelope instanceof Notice && reason === "stopped") return
     this.runtime.emit(this, { _tag: "DeadLetter", message: envelope.rpc, reason })
   }
 
@@ -262,6 +297,7 @@ export class ActorMount extends Mount implements Addressee {
     for (const envelope of envelopes) {
       if (envelope.cancelled) continue
       if (envelope instanceof Ask) answer(envelope)
+      else if (envelope instanceof Notice && reason === "crashed") this.mail.push(envelope)
       else this.deadLetter(envelope, reason)
     }
   }

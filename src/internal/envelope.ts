@@ -50,6 +50,27 @@ export class Envelope {
   }
 }
 
+/**
+ * The notice of a death that somebody asked for. It finds room in a full mailbox, stays over restarts, and is no dead
+ * letter when nobody is left to read it.
+ */
+export class Notice extends Envelope {
+  private readonly over: () => void
+
+  constructor(rpc: string, payload: unknown, over: () => void) {
+    super(rpc, payload, undefined)
+    this.over = over
+  }
+
+  override answer(): void {
+    this.over()
+  }
+
+  override dropped(): void {
+    this.over()
+  }
+}
+
 /** A message whose sender waits for the answer. */
 export class Ask extends Envelope {
   readonly to: Addressee

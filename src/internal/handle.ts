@@ -6,14 +6,14 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 
 import type * as Child from "../Child.ts"
 import type * as Tree from "../Tree.ts"
 import { ChildRefused, StartFailure } from "./errors.ts"
+import * as Feed from "./feed.ts"
 import type { Event } from "./model.ts"
 import type { Mount, Trouble } from "./mount.ts"
 import { placed } from "./place.ts"
@@ -23,37 +23,16 @@ import { Supervising } from "./supervising.ts"
 import { SupervisorMount } from "./supervisorMount.ts"
 import type * as core from "./transition.ts"
 
-/** Events that one subscriber may be behind. */
-export const EventBuffer = 4096
-
 export const events = (runtime: Runtime, root: () => Mount): Stream.Stream<Event> =>
-  Stream.unwrap(
-    Effect.gen(function* () {
-      // Unbounded in type, bounded by the check below: a slow reader must hear how much it missed.
-      const queue = yield* Queue.unbounded<Event, Cause.Done>()
-      let missed = 0
-      const unsubscribe = runtime.observe((event) => {
-        if (Queue.sizeUnsafe(queue) >= EventBuffer) {
-          missed += 1
-          return
-        }
-        if (missed > 0) {
-          Queue.offerUnsafe(queue, { _tag: "Missed", path: root().path, at: event.at, count: missed })
-          missed = 0
-        }
-        Queue.offerUnsafe(queue, event)
-      })
-      yield* Effect.addFinalizer(() => Effect.sync(unsubscribe))
-      const end = Effect.suspend(() => {
-        if (missed > 0) {
-          const at = runtime.clock.currentTimeMillisUnsafe()
-          Queue.offerUnsafe(queue, { _tag: "Missed", path: root().path, at, count: missed })
-        }
-        return Queue.end(queue)
-      })
-      yield* Effect.forkScoped(Effect.andThen(Effect.exit(Deferred.await(runtime.ended)), end))
-      return Stream.fromQueue(queue)
-    })
+  Feed.make(
+    (feed) =>
+      Effect.gen(function* () {
+        const unsubscribe = runtime.observe((event) => feed.offer(event))
+        yield* Effect.addFinalizer(() => Effect.sync(unsubscribe))
+        const end = Effect.sync(() => feed.end())
+        yield* Effect.forkScoped(Effect.andThen(Effect.exit(Deferred.await(runtime.ended)), end))
+      }),
+    (count) => ({ _tag: "Missed", path: root().path, at: runtime.clock.currentTimeMillisUnsafe(), count })
   )
 
 /** Sends a request and waits for its answer. */

@@ -2,7 +2,7 @@
  * Everything that waits for one actor, in the order in which it is handled: control messages, then what is put back,
  * then the mail. Only the mail has a bound, and senders that wait for room in it.
  */
-import type { Envelope } from "./envelope.ts"
+import { type Envelope, Notice } from "./envelope.ts"
 import { Fifo } from "./fifo.ts"
 
 /** A sender that waits for room. */
@@ -59,6 +59,15 @@ export class Mail extends Fifo<Envelope> {
       if (!envelope.cancelled) return envelope
     }
     return undefined
+  }
+
+  /** The oldest of the ordinary ones that may be lost for lack of room. */
+  takeDroppable(): Envelope | undefined {
+    const kept: Array<Envelope> = []
+    let oldest = this.takeOldest()
+    for (; oldest instanceof Notice; oldest = this.takeOldest()) kept.push(oldest)
+    if (kept.length > 0) this.prepend(kept)
+    return oldest
   }
 
   private admit(waiting: Fifo<Waiting>): void {

@@ -195,6 +195,11 @@ export abstract class Mount implements core.Child, Node {
     return this.state === "running" && this.current !== undefined && !this.current.over
   }
 
+  /** the incarnation that is not over yet */
+  get life(): Incarnation | undefined {
+    return this.current?.over === false ? this.current : undefined
+  }
+
   observe(observer: Observer): void {
     this.observers ??= new Set()
     this.observers.add(observer)
