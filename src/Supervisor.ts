@@ -62,6 +62,12 @@ export {
   DynamicService
 } from "./internal/dynamicService.ts"
 export { GaveUp, InitTimeout, StartFailure } from "./internal/errors.ts"
+export {
+  type Partitioned,
+  type PartitionedClass,
+  type PartitionedOptions,
+  PartitionedService
+} from "./internal/partitionedService.ts"
 export type { RefOf } from "./internal/template.ts"
 
 /**

@@ -43,7 +43,7 @@ export class SupervisorMount extends Supervising {
   declare readonly policy: SupervisorPolicy
   declare protected current: Life | undefined
   private readonly subtree: ReadonlyMap<string, unknown>
-  private readonly declared: ReadonlyArray<Mount>
+  protected readonly declared: ReadonlyArray<Mount>
   private known: Context.Context<never> | undefined
 
   constructor(

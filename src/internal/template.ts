@@ -12,6 +12,9 @@ type IsUnion<A, B = A> = A extends unknown ? ([B] extends [A] ? false : true) : 
 
 /**
  * The reference that a child provides: its value when it provides one service, `undefined` when none or several.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export type RefOf<P> = [P] extends [never]
   ? undefined
