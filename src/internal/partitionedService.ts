@@ -199,15 +199,12 @@ export const PartitionedService =
         return { ...made, id: name, provides: [], mount: (runtime, parent) => mountAs(name, made, runtime, parent) }
       })
       const spec = { key: id, partitions: children, handle: handleOf }
-      return {
-        ...Child.fromMount<never, never, never>(
-          policy,
-          [id],
-          (runtime, parent, outer) => new PartitionedMount(runtime, parent, policy, spec, outer)
-        ),
-        // `Tree.check` looks at these.
-        ...{ children }
-      }
+      const self = Child.fromMount<never, never, never>(
+        policy,
+        [id],
+        (runtime, parent, outer) => new PartitionedMount(runtime, parent, policy, spec, outer)
+      )
+      return Object.assign(self, { children }) // for `Tree.check`
     }
     const service = Context.Service<Self, Partitioned<Provides>>()(id)
     return Object.assign(service, { child }) as never

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, type Scope } from "effect"
 import { Rpc } from "effect/rpc"
-import { Actor, Child, Supervisor, Tree } from "espalier"
+import { Actor, Child, Supervisor, type Tree } from "espalier"
 
 import { nodeOf, Stage, until } from "../fixtures/stage.ts"
 
@@ -105,7 +105,7 @@ describe("L: partitioned supervisors", () => {
         true,
         Symbol("s"),
         [],
-        new Date(0)
+        new Map([[1, 2]])
       ]) {
         assert.include([0, 1, 2, 3, 4, 5, 6, 7], shards.indexOf(key), String(key))
         assert.strictEqual(shards.indexOf(key), shards.indexOf(key))

@@ -84,7 +84,7 @@ Sessions.child(() => of<Child.Child<Log, never, never>>())
 // @ts-expect-error its start fails as declared
 Jobs.child(() => Child.make("job", Effect.as(openDisk, Effect.void)))
 // @ts-expect-error the template takes the arguments
-Sessions.child(({ user }: { readonly user: number }) => of<Child.Child<Session, never, never>>())
+Sessions.child(of<(args: { readonly user: number }) => Child.Child<Session, never, never>>())
 // @ts-expect-error a dynamic supervisor has no strategy
 Jobs.child(() => Child.effect("job", Effect.void), { strategy: "one-for-one" })
 // @ts-expect-error nor an auto-shutdown
