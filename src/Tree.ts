@@ -74,6 +74,30 @@ export type NodeState = model.NodeState
 export type Snapshot = model.Snapshot
 
 /**
+ * One child of a supervisor, at one moment.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ChildInfo = model.ChildInfo
+
+/**
+ * How many children a supervisor has.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Counts = model.Counts
+
+/**
+ * The spec of a child as it is followed, defaults filled in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ChildSpec = model.ChildSpec
+
+/**
  * What a stop left behind.
  *
  * **Details**
@@ -110,8 +134,13 @@ export interface StartedChild<Provides> {
  *
  * Requests to a supervisor are decided one at a time, in order of arrival, together with the exits of its children. They
  * spend nothing of the restart intensity. A request that waits fails with `not-running` as soon as the supervisor begins
- * to stop. A request whose caller is interrupted is carried out all the same.
+ * to stop. A request whose caller is interrupted is carried out all the same. Reading (`children`, `counts`, `specOf`)
+ * waits for nothing, and shows a supervisor in the middle of its work as it stands.
  *
+ * - `context`: the services that the node provides, hidden ones too: the reference of an actor, those below a supervisor.
+ * - `children`: every child once, in start order, added ones last.
+ * - `counts`: see {@link Counts}.
+ * - `specOf`: the spec that the child's next incarnation follows.
  * - `startChild`: adds a child as the last one and waits until it is ready. Fails with `StartFailure`, and then keeps
  *   nothing of it. It takes part in group restarts like a declared one, and is gone when its supervisor restarts.
  * - `stopChild`: waits until the child is down. Its spec is kept, except under `restart: "never"`. Stopping a stopped
@@ -119,19 +148,39 @@ export interface StartedChild<Provides> {
  *   rest-for-one) starts it again, as in OTP: use `removeChild` to keep it away.
  * - `restartChild`: starts a stopped child again, and waits until it is ready.
  * - `removeChild`: forgets a stopped child; its id is free again.
+ * - `replaceChild`: gives the child of that id another spec: at once when it is stopped, otherwise from its next start on.
+ *   Until then the incarnation that runs, or that waits for its restart, is judged and stopped by the spec that it began
+ *   with: one that is restarted `never` is forgotten at its end, and the new spec with it. Nothing is started or stopped;
+ *   `stopChild` and `restartChild` make the change effective now. The child keeps its place, its count of restarts, its
+ *   references and its mail; its backoff begins anew. An actor can be replaced by another of the same `Actor.Service`
+ *   only, a worker by a worker; anything else is refused (`other-kind`, `other-service`, and `not-replaceable` for
+ *   supervisors, whose subtree's references were given out). When its supervisor restarts, a declared child follows its
+ *   declaration again.
+ *
+ * A child may ask its own supervisor, or one above. From a run effect or a handler that works like any request; what
+ * stops the asker itself interrupts it while it waits. What would wait for the asker instead is refused at once:
+ * `called-from-init` in an init that the supervisor waits for, `called-from-stop` in finalizers and in uninterruptible
+ * code of a child that is to stop, and in handlers of an actor with `stop: "finish"`. Such code can fork the request,
+ * and not wait for it. A request that is made earlier, and a handler in an uninterruptible region, wait out the child's
+ * grace time.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Handle {
   readonly path: ReadonlyArray<string>
+  readonly context: Context.Context<never>
   readonly snapshot: Effect.Effect<Snapshot>
+  readonly children: Effect.Effect<ReadonlyArray<ChildInfo>, ChildRefused>
+  readonly counts: Effect.Effect<Counts, ChildRefused>
+  readonly specOf: (id: string) => Effect.Effect<ChildSpec, ChildRefused>
   readonly startChild: <P, E, R>(
     child: Child.Child<P, E, R>
   ) => Effect.Effect<StartedChild<P>, StartFailure<E> | ChildRefused, R>
   readonly stopChild: (id: string) => Effect.Effect<void, ChildRefused>
   readonly restartChild: (id: string) => Effect.Effect<void, StartFailure<unknown> | ChildRefused>
   readonly removeChild: (id: string) => Effect.Effect<void, ChildRefused>
+  readonly replaceChild: <P, E, R>(child: Child.Child<P, E, R>) => Effect.Effect<void, ChildRefused, R>
 }
 
 /**
@@ -144,7 +193,8 @@ export interface Handle {
  * - `snapshot`: the whole tree as a value.
  * - `find`: a handle to the node of that path, ids from the root on.
  * - `ended`: succeeds when the tree has stopped, or its root shut itself down (`autoShutdown`), fails when its root gave up. It never fails otherwise.
- * - `stop`: stops the tree and waits until every child is down or abandoned. Any number of callers may wait.
+ * - `stop`: stops the tree and waits until every child is down or abandoned. Any number of callers may wait. Code of the
+ *   tree that a stop cannot interrupt (a finalizer, an uninterruptible region) does not wait, for it would for itself.
  *
  * @category models
  * @since 0.1.0

@@ -31,6 +31,7 @@ const show = (event: Tree.Event): string => {
     case "StartFailed":
     case "Leaked":
     case "LeakEnded":
+    case "Replaced":
       return `${where} #${event.incarnation}`
     case "Exited":
       return `${where} #${event.incarnation} ${event.reason._tag}${event.ordered ? " ordered" : ""}`

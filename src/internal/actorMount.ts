@@ -30,7 +30,7 @@ import { showPath } from "./errors.ts"
 import * as exits from "./exit.ts"
 import { StopWith, Unanswered } from "./later.ts"
 import { Mail } from "./mail.ts"
-import type { DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
+import type { ChildSpec, DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Parent, Policy } from "./mount.ts"
 import { Incarnation, Mount } from "./mount.ts"
 import { Feeds, isThenable, type StreamRpc } from "./replyStream.ts"
@@ -38,6 +38,7 @@ import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
 import { startsAfter } from "./startsAfter.ts"
 import { StashBuffer } from "./stash.ts"
+import type { Refusal } from "./transition.ts"
 
 /** The handlers of one incarnation, by rpc. */
 export type Handlers = Readonly<Record<string, (payload: never) => unknown>>
@@ -88,7 +89,7 @@ class Life extends Incarnation {
 export class ActorMount extends Mount implements Addressee {
   declare protected current: Life | undefined
   readonly ref: unknown
-  private readonly spec: ActorSpec
+  private spec: ActorSpec
   private readonly mail = new Mail()
   /** made when it is first needed: most actors of a large tree are idle */
   private drainer: (() => void) | undefined
@@ -386,7 +387,9 @@ export class ActorMount extends Mount implements Addressee {
   /** Runs the effect at hand, and those of the messages after it, in one fiber. */
   private burst(life: Life): void {
     while (life.effect !== undefined) {
-      const fiber = Effect.runForkWith(this.context)(
+      // One that is left to finish may ask who waits for it: it must be known who asks.
+      const context = this.spec.stop === "interrupt" ? this.context : Context.add(this.context, CurrentLife, life)
+      const fiber = Effect.runForkWith(context)(
         Effect.whileLoop({
           while: () => life.effect !== undefined,
           body: () => {
@@ -576,7 +579,7 @@ export class ActorMount extends Mount implements Addressee {
       Effect.uninterruptible(
         Effect.withFiber((fiber) => {
           life.self = fiber
-          return finalizers
+          return Effect.provideService(finalizers, CurrentLife, life)
         })
       )
     )
@@ -645,6 +648,28 @@ export class ActorMount extends Mount implements Addressee {
     if (this.settled) return
     super.settle()
     this.discard(this.mail.clear(), (ask) => this.refuse(ask), "stopped")
+  }
+
+  override refusesSpecOf(other: Mount): Refusal | undefined {
+    if (!(other instanceof ActorMount)) return "other-kind"
+    // References that were given out keep the methods of the service that made them.
+    return other.spec.ref === this.spec.ref ? undefined : "other-service"
+  }
+
+  protected override trade(other: ActorMount): void {
+    super.trade(other)
+    const { spec } = this
+    this.spec = other.spec
+    other.spec = spec
+    this.mail.makeRoom(this.capacity)
+  }
+
+  protected override describe(): ChildSpec {
+    return { ...super.describe(), mailbox: this.spec.mailbox }
+  }
+
+  override waitsOut(fiber: Fiber.Fiber<unknown, unknown>): boolean {
+    return this.spec.stop !== "interrupt" && this.isRunBy(fiber)
   }
 
   snapshot(): Snapshot {

@@ -13,6 +13,7 @@ import type { Parent, Policy } from "./mount.ts"
 import { Incarnation, Mount } from "./mount.ts"
 import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
+import type { Refusal } from "./transition.ts"
 
 /** The run effect of a child that declines to start. */
 export const ignore: Effect.Effect<void> = Effect.sync(() => {})
@@ -25,7 +26,7 @@ class Life extends Incarnation {
 
 export class EffectMount extends Mount {
   readonly kind: Snapshot["kind"]
-  private readonly init: Effect.Effect<unknown, unknown, Scope.Scope>
+  private init: Effect.Effect<unknown, unknown, Scope.Scope>
 
   constructor(
     runtime: Runtime,
@@ -79,7 +80,8 @@ export class EffectMount extends Mount {
     if (!life.over) {
       life.cancelTimer?.()
       life.cancelTimer = undefined
-      this.runtime.fork(Effect.uninterruptible(close)).addObserver((end) => settle(exits.withFinalizers(exit, end)))
+      const finalizers = Effect.provideService(Effect.uninterruptible(close), CurrentLife, life)
+      this.runtime.fork(finalizers).addObserver((end) => settle(exits.withFinalizers(exit, end)))
       this.grace(life)
     } else {
       this.runtime.fork(close).addObserver(() => settle(exit))
@@ -93,6 +95,17 @@ export class EffectMount extends Mount {
   protected fence(life: Life): boolean {
     if (!life.closing) life.fiber?.interruptUnsafe()
     return life.fiber !== undefined
+  }
+
+  override refusesSpecOf(other: Mount): Refusal | undefined {
+    return other instanceof EffectMount && other.kind === this.kind ? undefined : "other-kind"
+  }
+
+  protected override trade(other: EffectMount): void {
+    super.trade(other)
+    const { init } = this
+    this.init = other.init
+    other.init = init
   }
 
   snapshot(): Snapshot {

@@ -87,9 +87,17 @@ export class InitTimeout extends Schema.TaggedError<InitTimeout>("espalier/Super
  * - `restarting`: it waits to be restarted; `stopChild` cancels that
  * - `no-auto-shutdown`: it is significant, and the supervisor never shuts itself down
  * - `called-from-init`: an init asked the supervisor that waits for this very init
+ * - `called-from-stop`: a finalizer, or other code that a stop cannot interrupt, asked for what can only be answered once
+ *   that very code is done: it is being stopped, or asked to be
+ * - `not-replaceable`: a spec of this kind cannot be exchanged
+ * - `other-kind`: the new spec makes another kind of child; remove the old one and start the new one
+ * - `other-service`: the new spec is of another actor service, whose references are not the ones given out
  * - `max-children`: the dynamic supervisor has as many children as it may have
  * - `ignored`: the new child of a dynamic supervisor declined to start
  * - `dynamic-supervisor`: its children come from a template, and none is kept that is down
+ *
+ * `present` is the child that is there, where that is why: see `already-started`, `already-present`, `running`,
+ * `restarting`. A handle to it (`Tree.find`) has its references.
  *
  * @category errors
  * @since 0.1.0
@@ -106,13 +114,32 @@ export class ChildRefused extends Schema.TaggedError<ChildRefused>("espalier/Tre
     "running",
     "restarting",
     "no-auto-shutdown",
+    "not-replaceable",
+    "other-kind",
+    "other-service",
+    "called-from-stop",
     "called-from-init",
     "max-children",
     "ignored",
     "dynamic-supervisor"
-  ])
+  ]),
+  present: Schema.optionalKey(
+    Schema.Struct({
+      state: Schema.Literals([
+        "starting",
+        "running",
+        "backing-off",
+        "stopping",
+        "stopped",
+        "failed",
+        "gave-up",
+        "leaked"
+      ]),
+      incarnation: Schema.Finite
+    })
+  )
 }) {
   override get message(): string {
-    return `${showPath(this.supervisor)} refused: child ${this.child} ${this.reason}`
+    return `${showPath(this.supervisor)} refused: ${this.child === "" ? "" : `child ${this.child} `}${this.reason}`
   }
 }

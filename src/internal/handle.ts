@@ -12,16 +12,16 @@ import * as Tracer from "effect/Tracer"
 
 import type * as Child from "../Child.ts"
 import type * as Tree from "../Tree.ts"
-import { ChildRefused, StartFailure } from "./errors.ts"
+import { ask, holdsUp, refusal, withAsker } from "./ask.ts"
+import { ChildRefused, type StartFailure } from "./errors.ts"
 import * as Feed from "./feed.ts"
-import type { Event } from "./model.ts"
-import type { Mount, Trouble } from "./mount.ts"
+import type { ChildInfo, Counts, Event } from "./model.ts"
+import type { Mount } from "./mount.ts"
 import { placed } from "./place.ts"
-import type { Node, Runtime } from "./runtime.ts"
+import type { Runtime } from "./runtime.ts"
 import { CurrentLife, CurrentNode } from "./runtime.ts"
 import { Supervising } from "./supervising.ts"
 import { SupervisorMount } from "./supervisorMount.ts"
-import type * as core from "./transition.ts"
 
 export const events = (runtime: Runtime, root: () => Mount): Stream.Stream<Event> =>
   Feed.make(
@@ -35,48 +35,6 @@ export const events = (runtime: Runtime, root: () => Mount): Stream.Stream<Event
     (count) => ({ _tag: "Missed", path: root().path, at: runtime.clock.currentTimeMillisUnsafe(), count })
   )
 
-/** Sends a request and waits for its answer. */
-const ask = (
-  supervisor: Supervising,
-  child: string,
-  message: (reply: core.Reply<Trouble>) => core.Message<Mount, Trouble>
-): Effect.Effect<void, ChildRefused | StartFailure<never>> =>
-  Effect.withFiber((fiber) => {
-    if (waitsForCaller(supervisor, fiber.getRef(CurrentNode))) {
-      return Effect.fail(refusal(supervisor, child, "called-from-init"))
-    }
-    return Effect.callback<void, ChildRefused | StartFailure<never>>((resume) => {
-      supervisor.post(
-        message((answer) => {
-          switch (answer._tag) {
-            case "Done":
-              return resume(Effect.void)
-            case "Refused":
-              return resume(Effect.fail(refusal(supervisor, child, answer.reason)))
-            case "Failed": {
-              const { path, cause } = answer.failure
-              return resume(Effect.fail(new StartFailure<never>({ path, cause: cause as Cause.Cause<never> })))
-            }
-          }
-        })
-      )
-    })
-  })
-
-/** Whether the caller is an init that the supervisor, or one above the caller up to it, is waiting for. */
-const waitsForCaller = (supervisor: Supervising, caller: Node | undefined): boolean => {
-  if (supervisor.concurrent) return false
-  let node = caller as Mount | undefined
-  while (node !== undefined) {
-    if (node.parent === supervisor) return node.state === "starting"
-    node = node.parent as Mount | undefined
-  }
-  return false
-}
-
-const refusal = (supervisor: Mount, child: string, reason: ChildRefused["reason"]): ChildRefused =>
-  new ChildRefused({ supervisor: supervisor.path, child, reason })
-
 export const handle = (node: Mount): Tree.Handle => {
   const onSupervisor = <A, E>(
     child: string,
@@ -84,40 +42,78 @@ export const handle = (node: Mount): Tree.Handle => {
   ): Effect.Effect<A, E | ChildRefused> =>
     node instanceof Supervising ? request(node) : Effect.fail(refusal(node, child, "not-a-supervisor"))
 
+  /** Reads what a running supervisor knows, without waiting for anything. */
+  const read = <A>(child: string, f: (supervisor: Supervising) => A | ChildRefused): Effect.Effect<A, ChildRefused> =>
+    onSupervisor(child, (supervisor) =>
+      Effect.suspend(() => {
+        if (!supervisor.alive) return Effect.fail(refusal(supervisor, child, "not-running"))
+        const answer = f(supervisor)
+        return answer instanceof ChildRefused ? Effect.fail(answer) : Effect.succeed(answer)
+      })
+    )
+
+  /** Mounts a spec that came at run time, unless a static supervisor cannot have it. */
+  const withMount = <P, E, R, A, E2>(
+    child: Child.Child<P, E, R>,
+    use: (mount: Mount, supervisor: SupervisorMount) => Effect.Effect<A, E2>
+  ): Effect.Effect<A, E2 | ChildRefused, R> =>
+    Effect.contextWith((given: Context.Context<R>) =>
+      onSupervisor(child.id, (supervisor) =>
+        Effect.suspend((): Effect.Effect<A, E2 | ChildRefused> => {
+          if (!(supervisor instanceof SupervisorMount)) {
+            return Effect.fail(refusal(supervisor, child.id, "dynamic-supervisor"))
+          }
+          if (child.policy.significant && supervisor.policy.autoShutdown === "never") {
+            return Effect.fail(refusal(supervisor, child.id, "no-auto-shutdown"))
+          }
+          // It sees what the supervisor's children see, and what its caller brings along.
+          const context = Context.merge(
+            Context.omit(Scope.Scope, Tracer.ParentSpan, CurrentNode, CurrentLife)(given as Context.Context<never>),
+            supervisor.context
+          ) as Context.Context<never>
+          return use(child.mount(supervisor.runtime, supervisor, context), supervisor)
+        })
+      )
+    )
+
   const handle: Tree.Handle = {
     path: node.path,
+    get context() {
+      return Context.makeUnsafe<never>(new Map(node.refs))
+    },
     snapshot: Effect.sync(() => node.snapshot()),
+    children: read("", (supervisor) => supervisor.children.map(infoOf)),
+    counts: read("", (supervisor) => countsOf(supervisor.children)),
+    specOf: (id) => read(id, (supervisor) => supervisor.childOf(id)?.followed ?? refusal(supervisor, id, "not-found")),
     startChild: <P, E, R>(child: Child.Child<P, E, R>) =>
-      Effect.contextWith((given: Context.Context<R>) =>
-        onSupervisor(child.id, (supervisor) =>
-          Effect.suspend(() => {
-            if (!(supervisor instanceof SupervisorMount)) {
-              return Effect.fail(refusal(supervisor, child.id, "dynamic-supervisor"))
-            }
-            if (child.policy.significant && supervisor.policy.autoShutdown === "never") {
-              return Effect.fail(refusal(supervisor, child.id, "no-auto-shutdown"))
-            }
-            // It sees what the supervisor's children see, and what its caller brings along.
-            const context = Context.merge(
-              Context.omit(Scope.Scope, Tracer.ParentSpan, CurrentNode, CurrentLife)(given as Context.Context<never>),
-              supervisor.context
-            ) as Context.Context<never>
-            const mount = child.mount(supervisor.runtime, supervisor, context)
-            const started: Tree.StartedChild<P> = {
-              id: child.id,
-              path: mount.path,
-              context: Context.makeUnsafe<P>(new Map(child.provides.length === 0 ? [] : mount.refs))
-            }
-            return Effect.as(
-              ask(supervisor, child.id, (reply) => ({ _tag: "StartChild", child: mount, reply })) as Effect.Effect<
-                void,
-                ChildRefused | StartFailure<E>
-              >,
-              started
-            )
-          })
+      withMount(child, (mount, supervisor) => {
+        const started: Tree.StartedChild<P> = {
+          id: child.id,
+          path: mount.path,
+          context: Context.makeUnsafe<P>(new Map(child.provides.length === 0 ? [] : mount.refs))
+        }
+        return Effect.as(
+          ask(supervisor, child.id, (reply) => ({ _tag: "StartChild", child: mount, reply })) as Effect.Effect<
+            void,
+            ChildRefused | StartFailure<E>
+          >,
+          started
         )
-      ),
+      }),
+    replaceChild: (child) =>
+      withMount(child, (mount, supervisor) => {
+        const replace = (old: Mount, atOnce: boolean): ReturnType<Mount["refusesSpecOf"]> => {
+          const reason = old.refusesSpecOf(mount)
+          if (reason === undefined) old.replaceBy(mount, atOnce)
+          return reason
+        }
+        return ask(supervisor, child.id, (reply) => ({
+          _tag: "ReplaceChild",
+          id: child.id,
+          replace,
+          reply
+        })) as Effect.Effect<void, ChildRefused>
+      }),
     stopChild: (id) =>
       onSupervisor(
         id,
@@ -134,6 +130,25 @@ export const handle = (node: Mount): Tree.Handle => {
       )
   }
   return placed(handle, node)
+}
+
+const infoOf = ({ id, incarnation, kind, path, restart, state }: Mount): ChildInfo => ({
+  id,
+  path,
+  kind,
+  state,
+  restart,
+  incarnation
+})
+
+const countsOf = (children: ReadonlyArray<Mount>): Counts => {
+  let active = 0
+  let supervisors = 0
+  for (const { kind, state } of children) {
+    if (state === "running") active += 1
+    if (kind === "supervisor") supervisors += 1
+  }
+  return { specs: children.length, active, supervisors, workers: children.length - supervisors }
 }
 
 /** The node of a path, or the refusal that names the first id that is missing. */
@@ -161,11 +176,13 @@ export const service = (runtime: Runtime, root: () => SupervisorMount): Tree.Tre
       handle
     ),
   ended: Deferred.await(runtime.ended),
-  stop: Effect.suspend(() => {
+  stop: withAsker((asker) => {
     const mount = root()
     // A start that was interrupted before it began has nothing to stop.
     if (mount.incarnation === 0) runtime.finish(Exit.void)
     else mount.halt()
+    // Code of the tree that cannot be interrupted would wait for its own end.
+    if (asker !== undefined && asker.life.mount.runtime === runtime && holdsUp(asker)) return Effect.void
     return Effect.exit(Deferred.await(runtime.ended))
   }).pipe(Effect.andThen(Effect.sync(() => ({ leaked: [...runtime.leaks.values()] }))))
 })

@@ -70,6 +70,12 @@ export class Mail extends Fifo<Envelope> {
     return oldest
   }
 
+  /** Lets senders in that wait, as far as a mailbox of that capacity has room. */
+  makeRoom(capacity: number): void {
+    const { waiting } = this
+    while (waiting !== undefined && waiting.size > 0 && this.size < capacity) this.admit(waiting)
+  }
+
   private admit(waiting: Fifo<Waiting>): void {
     for (let first = waiting.shift(); first !== undefined; first = waiting.shift()) {
       if (first.envelope.cancelled) continue

@@ -4,6 +4,7 @@
 import type * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 
+import type { Mailbox } from "../Mailbox.ts"
 import type { AutoShutdown, NodeState, Restart, Strategy } from "./transition.ts"
 
 export type { AutoShutdown, NodeState, Restart, Strategy }
@@ -45,6 +46,7 @@ export type ExitReason =
  * - `Failed`: a directive (or the failure's kind) says that a restart cannot help; the spec is kept.
  * - `GaveUp`: a supervisor gave up on `child`; `restarts` are the times that spent the budget, in milliseconds.
  * - `AutoShutdown`: a supervisor ends, cleanly, because its significant `child` has ended.
+ * - `Replaced`: the child has another spec, which it follows from that incarnation on.
  * - `Leaked`: it did not stop in its grace time. It was abandoned and fenced: its refs and mailbox no longer reach it.
  *   `LeakEnded` when it ends after all.
  * - `Removed`: the spec is gone.
@@ -79,7 +81,7 @@ export type EventBody =
       readonly restarts: ReadonlyArray<number>
     }
   | { readonly _tag: "AutoShutdown"; readonly child: string }
-  | { readonly _tag: "Leaked" | "LeakEnded"; readonly incarnation: number }
+  | { readonly _tag: "Leaked" | "LeakEnded" | "Replaced"; readonly incarnation: number }
   | { readonly _tag: "Removed" }
   | { readonly _tag: "DeadLetter"; readonly message: string; readonly reason: DeadLetterReason }
   | { readonly _tag: "Missed"; readonly count: number }
@@ -134,4 +136,59 @@ export interface Snapshot {
   readonly tasks?: number
   readonly intensity?: { readonly restarts: number; readonly within: Duration.Duration; readonly left: number }
   readonly children: ReadonlyArray<Snapshot>
+}
+
+/**
+ * One child of a supervisor, at one moment.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ChildInfo = Pick<Snapshot, "id" | "path" | "kind" | "state" | "restart" | "incarnation">
+
+/**
+ * How many children a supervisor has.
+ *
+ * **Details**
+ *
+ * `specs`: all of them, whatever their state. `active`: those that are running. `supervisors` and `workers` (everything
+ * else, actors too) divide `specs`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Counts {
+  readonly specs: number
+  readonly active: number
+  readonly supervisors: number
+  readonly workers: number
+}
+
+/**
+ * The spec of a child as it is followed, defaults filled in.
+ *
+ * **Details**
+ *
+ * - `backoff`, `onFailure`: whether it has one of its own.
+ * - `supervisor`: what a supervisor has beside; `mailbox`: that of an actor.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ChildSpec {
+  readonly id: string
+  readonly kind: Snapshot["kind"]
+  readonly restart: Restart
+  readonly significant: boolean
+  readonly shutdown: Duration.Duration | "abandon"
+  readonly initTimeout: Duration.Duration
+  readonly backoff: boolean
+  readonly backoffReset: Duration.Duration
+  readonly onFailure: boolean
+  readonly supervisor?: {
+    readonly strategy: Strategy
+    readonly intensity: { readonly restarts: number; readonly within: Duration.Duration }
+    readonly autoShutdown: AutoShutdown
+  }
+  readonly mailbox?: Mailbox
 }

@@ -23,7 +23,7 @@ import * as Failure from "../Failure.ts"
 import * as Backoff from "./backoff.ts"
 import { InitTimeout } from "./errors.ts"
 import * as exits from "./exit.ts"
-import type { ExitReason, NodeState, Snapshot } from "./model.ts"
+import type { ChildSpec, ExitReason, NodeState, Snapshot } from "./model.ts"
 import type { Node, Runtime } from "./runtime.ts"
 import type * as core from "./transition.ts"
 
@@ -102,6 +102,14 @@ export interface Seat {
   context: Context.Context<never> | undefined
 }
 
+/** The specs of a place that was given another one, each held by a mount that is no place of its own. */
+interface Specs {
+  /** what the next incarnation follows */
+  next: Mount | undefined
+  /** what the place began with, and begins with again when its supervisor does */
+  first: Mount | undefined
+}
+
 const defaultGrace = Duration.seconds(5)
 
 const noRefs: ReadonlyMap<string, unknown> = new Map()
@@ -121,7 +129,8 @@ export abstract class Mount implements core.Child, Node {
   private stepping: Fiber.Fiber<unknown> | undefined
   readonly runtime: Runtime
   readonly parent: Parent | undefined
-  readonly policy: Policy
+  policy: Policy
+  private specs: Specs | undefined
   private paths: ReadonlyArray<string> | undefined
   private observers: Set<Observer> | undefined
   /** nothing will start it, unless somebody asks */
@@ -130,7 +139,7 @@ export abstract class Mount implements core.Child, Node {
   revoked = false
 
   /** what the child brings along itself: the root's context, or that of the one who added it at run time */
-  protected readonly outer: Context.Context<never> | undefined
+  protected outer: Context.Context<never> | undefined
 
   constructor(
     runtime: Runtime,
@@ -211,6 +220,7 @@ export abstract class Mount implements core.Child, Node {
 
   /** Begins the incarnation `this.incarnation`. */
   begin(): void {
+    this.follow(this.specs?.next)
     this.runtime.emit(this, { _tag: "Starting", incarnation: this.incarnation })
     this.settled = this.revoked
     const life = this.live()
@@ -468,7 +478,61 @@ export abstract class Mount implements core.Child, Node {
   renew(): void {
     this.settled = this.revoked
     this.restarts = 0
+    if (this.specs !== undefined) {
+      this.follow(this.specs.first)
+      this.specs = undefined
+    }
     this.backoff = undefined
+  }
+
+  /** Whether its incarnations can follow the spec of `other`. */
+  refusesSpecOf(_other: Mount): core.Refusal | undefined {
+    return "not-replaceable"
+  }
+
+  /** Follows the spec of `other`, a mount of the same kind that is no place of its own: at once, or from its next start on. */
+  replaceBy(other: Mount, atOnce: boolean): void {
+    this.specs ??= { next: undefined, first: undefined }
+    this.specs.next = other
+    this.runtime.emit(this, { _tag: "Replaced", incarnation: this.incarnation + 1 })
+    if (atOnce) this.follow(other)
+  }
+
+  private follow(other: Mount | undefined): void {
+    if (other === undefined) return
+    this.trade(other)
+    this.backoff = undefined
+    this.specs!.next = undefined
+    this.specs!.first ??= other // it holds the spec that was followed before
+  }
+
+  /** Exchanges the specs of two mounts of one kind. */
+  protected trade(other: Mount): void {
+    const { outer, policy } = this
+    this.policy = other.policy
+    this.outer = other.outer
+    other.policy = policy
+    other.outer = outer
+  }
+
+  /** the spec that its next incarnation follows */
+  get followed(): ChildSpec {
+    return (this.specs?.next ?? this).describe()
+  }
+
+  protected describe(): ChildSpec {
+    const { backoff, backoffReset, initTimeout, onFailure, restart, shutdown, significant } = this.policy
+    return {
+      id: this.id,
+      kind: this.kind,
+      restart,
+      significant,
+      shutdown,
+      initTimeout,
+      backoff: backoff !== undefined,
+      backoffReset,
+      onFailure: onFailure !== undefined
+    }
   }
 
   abstract snapshot(): Snapshot
@@ -500,6 +564,11 @@ export abstract class Mount implements core.Child, Node {
 
   /** Interrupts without waiting, revokes what reaches the incarnation; tells whether something still runs. */
   protected abstract fence(life: Incarnation): boolean
+
+  /** Whether a stop leaves that fiber alone until it is done, although it could be interrupted. */
+  waitsOut(_fiber: Fiber.Fiber<unknown, unknown>): boolean {
+    return false
+  }
 
   /** The incarnation is down for those who depend on it. */
   protected down(_life: Incarnation, _reason: ExitReason): void {}

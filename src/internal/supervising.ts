@@ -7,7 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 
 import * as RestartIntensity from "../RestartIntensity.ts"
-import type { ExitReason, Snapshot } from "./model.ts"
+import type { ChildSpec, ExitReason, Snapshot } from "./model.ts"
 import type { Parent, Policy, Trouble } from "./mount.ts"
 import { Incarnation, Mount } from "./mount.ts"
 import type * as core from "./transition.ts"
@@ -40,7 +40,31 @@ export abstract class Supervising extends Mount implements Parent {
   abstract readonly strategy: core.Strategy
   abstract readonly concurrent: boolean
 
-  abstract post(message: core.Message<Mount, Trouble>): void
+  /** Decides a message in its turn; a request not at all when `refuses` has a reason by then. */
+  abstract post(message: core.Message<Mount, Trouble>, refuses?: () => core.Refusal | undefined): void
+
+  /** the children of the current incarnation, oldest first */
+  abstract get children(): ReadonlyArray<Mount>
+
+  /** whether it has an incarnation */
+  get alive(): boolean {
+    return this.current !== undefined
+  }
+
+  /** What it waits for that only this child can give. */
+  awaits(_child: Mount): "ready" | "down" | undefined {
+    return undefined
+  }
+
+  protected get autoShutdown(): core.AutoShutdown {
+    return "never"
+  }
+
+  protected override describe(): ChildSpec {
+    const { restarts, within } = RestartIntensity.make(this.policy.intensity)
+    const { autoShutdown, strategy } = this
+    return { ...super.describe(), supervisor: { strategy, intensity: { restarts, within }, autoShutdown } }
+  }
 
   /** The child of that id in the current incarnation. */
   abstract childOf(id: string): Mount | undefined

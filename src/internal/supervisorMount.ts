@@ -99,13 +99,17 @@ export class SupervisorMount extends Supervising {
 
   private rootAnswer: ((trouble: Trouble | undefined) => void) | undefined
 
-  post(message: core.Message<Mount, Trouble>): void {
+  post(message: core.Message<Mount, Trouble>, refuses?: () => core.Refusal | undefined): void {
     const life = this.current
     if (life === undefined) {
       if ("reply" in message) message.reply({ _tag: "Refused", reason: "not-running" })
       return
     }
-    this.runtime.post(() => core.transition(life.state, message, this.emitOf(life)))
+    this.runtime.post(() => {
+      const reason = refuses?.()
+      if (reason === undefined || !("reply" in message)) core.transition(life.state, message, this.emitOf(life))
+      else message.reply({ _tag: "Refused", reason })
+    })
   }
 
   protected override live(): Life {
@@ -225,6 +229,18 @@ export class SupervisorMount extends Supervising {
   override revoke(): void {
     for (const child of this.declared) child.revoke()
     super.revoke()
+  }
+
+  get children(): ReadonlyArray<Mount> {
+    return this.current?.state.order.filter((child) => child !== undefined) ?? []
+  }
+
+  override awaits(child: Mount): "ready" | "down" | undefined {
+    return this.current === undefined ? undefined : core.awaits(this.current.state, child)
+  }
+
+  protected override get autoShutdown(): core.AutoShutdown {
+    return this.policy.autoShutdown
   }
 
   childOf(id: string): Mount | undefined {

@@ -70,6 +70,11 @@ export type Refusal =
   | "max-children"
   | "ignored"
   | "dynamic-supervisor"
+  | "not-replaceable"
+  | "other-kind"
+  | "other-service"
+  | "called-from-init"
+  | "called-from-stop"
 
 /** The answer to a request. */
 export type Answer<F> =
@@ -98,6 +103,13 @@ export type Message<C, F> =
   | {
       readonly _tag: "StopChild" | "RestartChild" | "RemoveChild"
       readonly id: string
+      readonly reply: Reply<F>
+    }
+  | {
+      readonly _tag: "ReplaceChild"
+      readonly id: string
+      /** gives the child another spec, at once or for its next start; or says why not */
+      readonly replace: (child: C, atOnce: boolean) => Refusal | undefined
       readonly reply: Reply<F>
     }
 
@@ -276,7 +288,8 @@ const handle = <C extends Child, F>(state: State<C, F>, message: Message<C, F>, 
     case "StartChild":
     case "StopChild":
     case "RestartChild":
-    case "RemoveChild": {
+    case "RemoveChild":
+    case "ReplaceChild": {
       if (state.phase !== "starting" && state.phase !== "running") return message.reply(refused("not-running"))
       if (state.job !== undefined) state.postponed.push(message)
       else request(state, message, emit)
@@ -614,6 +627,14 @@ export const abandon = <C extends Child, F>(state: State<C, F>): void => {
   refuseWaiting(state)
 }
 
+/** What the supervisor is waiting for that only `child` can give: that it is ready, or that it is down. */
+export const awaits = <C extends Child, F>(state: State<C, F>, child: C): "ready" | "down" | undefined => {
+  const job = state.job
+  if (job === undefined) return undefined
+  if (job.current === child) return child.state === "starting" ? "ready" : "down"
+  return child.index <= job.stopAt && child.index >= job.stopTo ? "down" : undefined
+}
+
 const refuseWaiting = <C extends Child, F>(state: State<C, F>): void => {
   const waiting = state.postponed.slice(state.taken)
   state.postponed = []
@@ -666,6 +687,11 @@ const request = <C extends Child, F>(
       if (child.state === "backing-off") return reply(refused("restarting"))
       forget(state, child, emit)
       return reply(done)
+    }
+    case "ReplaceChild": {
+      // What waits for its restart was judged by the spec that it had, and goes on by it until it starts.
+      const refusal = message.replace(child, !isUp(child) && child.state !== "backing-off")
+      return reply(refusal === undefined ? done : refused(refusal))
     }
   }
 }
