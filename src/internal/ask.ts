@@ -2,9 +2,9 @@
  * Sending a request to a supervisor and waiting for its answer, unless the answer would wait for the asker.
  *
  * A supervisor decides one thing at a time. While it waits for a child to become ready or to end, requests wait too. So
- * code of that very child that asks would wait for itself: such a request is refused, when it is made and again when
- * its turn comes. What is known is the fiber that asks and the incarnation whose code it runs; a fiber that is forked
- * for the purpose and not waited for may ask anything.
+ * code of that very child that asks would wait for itself: such a request is refused when it arrives. What is known is
+ * the fiber that asks and the incarnation whose code it runs; a fiber that is forked for the purpose and not waited for
+ * may ask anything.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -92,9 +92,6 @@ export const ask = (
       })
       if (asker === undefined) return supervisor.post(request)
       const stops = request._tag === "StopChild" ? request.id : undefined
-      const refuses = (): core.Refusal | undefined => wouldWait(supervisor, asker, stops)
-      const reason = refuses()
-      if (reason === undefined) supervisor.post(request, refuses)
-      else resume(Effect.fail(refusal(supervisor, child, reason)))
+      supervisor.post(request, () => wouldWait(supervisor, asker, stops))
     })
   )

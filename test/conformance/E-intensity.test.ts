@@ -202,6 +202,35 @@ describe("E: intensity", () => {
     })
   )
 
+  it.effect("C-055 R-105 a restarted supervisor has forgotten the delays of its children", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const inner = Supervisor.make("inner", {
+        intensity: { restarts: 2, within: "1 hour" },
+        children: [stage.child("leaf", { backoff: Schedule.exponential("1 second"), backoffReset: "1 hour" })]
+      })
+      const root = Supervisor.make("root", { intensity: { restarts: 2, within: "1 hour" }, children: [inner] })
+      yield* stage.start(root)
+      const crash = (starts: number) =>
+        Effect.gen(function* () {
+          stage.end("leaf")
+          yield* quiet
+          yield* TestClock.adjust("1 minute")
+          yield* until("it is back", () => stage.of("Started", "leaf").length === starts)
+        })
+      yield* crash(2)
+      yield* crash(3)
+      yield* crash(4) // beyond the budget: inner gave up, and was restarted
+      assert.lengthOf(stage.of("GaveUp", "inner"), 1)
+      yield* crash(5)
+      assert.deepStrictEqual(
+        stage.of("BackingOff", "leaf").map(({ delay }) => Duration.toMillis(delay)),
+        // The third waits like the others before it exceeds the budget.
+        [1_000, 2_000, 4_000, 1_000]
+      )
+    })
+  )
+
   it("C-056 on the core a delayed attempt counts when it is made", () => {
     const core = new Decisions("one-for-one", [fakeChild("a")], { restarts: 1, within: "1 second" }).boot()
     core.down("a", "restart", { delayMillis: 100 })
