@@ -53,8 +53,8 @@ import type { AutoShutdown as AutoShutdown_, Strategy as Strategy_ } from "./int
 import * as RestartIntensity from "./RestartIntensity.ts"
 import { Tree } from "./Tree.ts"
 
+export type { Counts } from "./internal/model.ts"
 export {
-  type Counts,
   type Dynamic,
   type DynamicChild,
   type DynamicClass,

@@ -69,17 +69,21 @@ export class DynamicMount extends Supervising {
     return new Map([[this.spec.key, this.handle]])
   }
 
-  post(message: core.Message<Mount, Trouble>): void {
-    this.decide(message)
+  post(message: core.Message<Mount, Trouble>, refuses?: () => core.Refusal | undefined): void {
+    this.decide(message, refuses)
   }
 
-  private decide(message: dynamic.Message<Mount, Trouble>): void {
+  private decide(message: dynamic.Message<Mount, Trouble>, refuses?: () => core.Refusal | undefined): void {
     const life = this.current
     if (life === undefined) {
       if ("reply" in message) message.reply({ _tag: "Refused", reason: "not-running" })
       return
     }
-    this.runtime.post(() => dynamic.transition(life.state, message, this.emitOf(life)))
+    this.runtime.post(() => {
+      const reason = refuses?.()
+      if (reason === undefined || !("reply" in message)) dynamic.transition(life.state, message, this.emitOf(life))
+      else message.reply({ _tag: "Refused", reason })
+    })
   }
 
   nextId(): string {

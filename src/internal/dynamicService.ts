@@ -7,10 +7,11 @@ import * as Effect from "effect/Effect"
 import * as Child from "../Child.ts"
 import * as RestartIntensity from "../RestartIntensity.ts"
 import type { Missing } from "../Supervisor.ts"
+import { ask } from "./ask.ts"
 import type { DynamicPolicy } from "./dynamicMount.ts"
 import { DynamicMount } from "./dynamicMount.ts"
 import { ChildRefused, StartFailure } from "./errors.ts"
-import type { Snapshot } from "./model.ts"
+import type { Counts, Snapshot } from "./model.ts"
 import type { Trouble } from "./mount.ts"
 import { placed } from "./place.ts"
 import {
@@ -44,23 +45,6 @@ export interface DynamicChild<Provides> {
   readonly ref: RefOf<Provides>
   readonly context: Context.Context<Provides>
   readonly stop: Effect.Effect<void, ChildRefused>
-}
-
-/**
- * How many children there are.
- *
- * **Details**
- *
- * `specs` is all of them; `active` those that run; `supervisors` and `workers` (actors too) divide `specs` by kind.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Counts {
-  readonly specs: number
-  readonly active: number
-  readonly supervisors: number
-  readonly workers: number
 }
 
 /**
@@ -159,14 +143,7 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
     answer._tag === "Refused" ? refused(id, answer.reason) : new StartFailure<unknown>({ ...answer.failure })
 
   const stop = (id: string): Effect.Effect<void, ChildRefused> =>
-    Effect.callback((resume) => {
-      supervisor.post({
-        _tag: "StopChild",
-        id,
-        reply: (answer) =>
-          resume(answer._tag === "Done" ? Effect.void : Effect.fail(failureOf(id, answer) as ChildRefused))
-      })
-    })
+    ask(supervisor, id, (reply) => ({ _tag: "StopChild", id, reply })) as Effect.Effect<void, ChildRefused>
 
   const handle: Dynamic<unknown, unknown, unknown> = {
     get path() {
@@ -190,16 +167,7 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
       }),
     stop,
     children: Effect.sync(() => supervisor.children.map((child) => child.snapshot())),
-    count: Effect.sync(() => {
-      const { children } = supervisor
-      const supervisors = children.filter((child) => child.kind === "supervisor").length
-      return {
-        specs: children.length,
-        active: children.filter((child) => child.state === "running").length,
-        supervisors,
-        workers: children.length - supervisors
-      }
-    })
+    count: Effect.sync(() => supervisor.counts)
   }
   return placed(handle, supervisor)
 }

@@ -1,7 +1,6 @@
 /**
  * The `Tree` service over a running tree: requests become messages, answers come back through callbacks.
  */
-import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -15,7 +14,7 @@ import type * as Tree from "../Tree.ts"
 import { ask, holdsUp, refusal, withAsker } from "./ask.ts"
 import { ChildRefused, type StartFailure } from "./errors.ts"
 import * as Feed from "./feed.ts"
-import type { ChildInfo, Counts, Event } from "./model.ts"
+import type { ChildInfo, Event } from "./model.ts"
 import type { Mount } from "./mount.ts"
 import { placed } from "./place.ts"
 import type { Runtime } from "./runtime.ts"
@@ -83,7 +82,7 @@ export const handle = (node: Mount): Tree.Handle => {
     },
     snapshot: Effect.sync(() => node.snapshot()),
     children: read("", (supervisor) => supervisor.children.map(infoOf)),
-    counts: read("", (supervisor) => countsOf(supervisor.children)),
+    counts: read("", (supervisor) => supervisor.counts),
     specOf: (id) => read(id, (supervisor) => supervisor.childOf(id)?.followed ?? refusal(supervisor, id, "not-found")),
     startChild: <P, E, R>(child: Child.Child<P, E, R>) =>
       withMount(child, (mount, supervisor) => {
@@ -140,16 +139,6 @@ const infoOf = ({ id, incarnation, kind, path, restart, state }: Mount): ChildIn
   restart,
   incarnation
 })
-
-const countsOf = (children: ReadonlyArray<Mount>): Counts => {
-  let active = 0
-  let supervisors = 0
-  for (const { kind, state } of children) {
-    if (state === "running") active += 1
-    if (kind === "supervisor") supervisors += 1
-  }
-  return { specs: children.length, active, supervisors, workers: children.length - supervisors }
-}
 
 /** The node of a path, or the refusal that names the first id that is missing. */
 const lookUp = (root: SupervisorMount, path: ReadonlyArray<string>): Effect.Effect<Mount, ChildRefused> => {

@@ -7,7 +7,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 
 import * as RestartIntensity from "../RestartIntensity.ts"
-import type { ChildSpec, ExitReason, Snapshot } from "./model.ts"
+import type { ChildSpec, Counts, ExitReason, Snapshot } from "./model.ts"
 import type { Parent, Policy, Trouble } from "./mount.ts"
 import { Incarnation, Mount } from "./mount.ts"
 import type * as core from "./transition.ts"
@@ -45,6 +45,17 @@ export abstract class Supervising extends Mount implements Parent {
 
   /** the children of the current incarnation, oldest first */
   abstract get children(): ReadonlyArray<Mount>
+
+  get counts(): Counts {
+    let active = 0
+    let supervisors = 0
+    const { children } = this
+    for (const { kind, state } of children) {
+      if (state === "running") active += 1
+      if (kind === "supervisor") supervisors += 1
+    }
+    return { specs: children.length, active, supervisors, workers: children.length - supervisors }
+  }
 
   /** whether it has an incarnation */
   get alive(): boolean {

@@ -446,6 +446,28 @@ describe("H: requests at run time", () => {
         })
     )
 
+    it.effect("C-091 C-092 a dynamic supervisor tells of its children too, and takes no new specs", () =>
+      Effect.gen(function* () {
+        class Crew extends Supervisor.DynamicService<Crew, void, never, unknown>()("Crew") {}
+        const stage = new Stage()
+        const crew = Crew.child(() => stage.child("x", { restart: "on-failure" }), { intensity: { restarts: 7 } })
+        const { context, tree } = yield* stage.start(Supervisor.make("root", { children: [crew] }))
+        const { id } = yield* Context.get(context, Crew).start()
+        const handle = yield* tree.find(["root", "Crew"])
+        assert.deepStrictEqual(yield* states(handle), [`${id} running`])
+        assert.deepStrictEqual(yield* handle.counts, yield* Context.get(context, Crew).count)
+        assert.deepStrictEqual([(yield* handle.specOf(id)).id, (yield* handle.specOf(id)).restart], [id, "on-failure"])
+        assert.strictEqual(yield* reasonOf(handle.replaceChild(stage.child(id))), "dynamic-supervisor")
+        const root = yield* tree.find(["root"])
+        assert.strictEqual((yield* root.specOf("Crew")).supervisor?.intensity.restarts, 7)
+        assert.strictEqual(yield* reasonOf(root.replaceChild(crew)), "not-replaceable")
+        yield* root.stopChild("Crew")
+        for (const request of everything(handle, stage).slice(0, 3)) {
+          assert.strictEqual(yield* reasonOf(request), "not-running")
+        }
+      })
+    )
+
     it.effect("C-092 one that never was is not found, and a worker is none", () =>
       Effect.gen(function* () {
         const { stage, tree } = yield* staged()
@@ -1052,6 +1074,39 @@ describe("H: requests at run time", () => {
         yield* until("the run effect has its answer", () => answers.length === 2)
         assert.deepStrictEqual(answers, ["called-from-init", "done"])
       })
+    )
+
+    class Pool extends Supervisor.DynamicService<Pool>()("Pool") {}
+
+    it.effect(
+      "C-095 a child of a dynamic supervisor may ask it for anything in its init, and not for its own stop",
+      () =>
+        Effect.gen(function* () {
+          const stage = new Stage()
+          const answers: Array<string> = []
+          const pool = Pool.child(() =>
+            Child.make(
+              "member",
+              Effect.gen(function* () {
+                const handle = yield* Effect.orDie(Tree.find(["root", "Pool"]))
+                const members = yield* Effect.orDie(handle.children)
+                const own = members.at(-1)!.id
+                const tell = (request: Effect.Effect<unknown, unknown>) =>
+                  Effect.map(reasonOf(request), (answer) => void answers.push(`${own} ${answer}`))
+                if (members.length > 1) yield* tell(handle.stopChild(members[0]!.id))
+                yield* Effect.addFinalizer(() => tell(handle.stopChild(own)))
+                return Effect.never
+              })
+            )
+          )
+          const { context } = yield* stage.start(Supervisor.make("root", { children: [pool] }))
+          const first = yield* Context.get(context, Pool).start()
+          const second = yield* Context.get(context, Pool).start()
+          assert.deepStrictEqual(answers, [`${first.id} called-from-stop`, `${second.id} done`])
+          yield* second.stop // without any time passing
+          assert.deepStrictEqual(answers.slice(2), [`${second.id} called-from-stop`])
+          assert.lengthOf(stage.of("Leaked"), 0)
+        })
     )
 
     it.effect("C-095 a finalizer that stops the whole tree does not wait for itself", () =>

@@ -96,7 +96,7 @@ describe("transition: requests", () => {
   })
 
   describe("awaits", () => {
-    const of = (core: Decisions) => [...core.state.byId.values()].map((child) => awaits(core.state, child) ?? "-")
+    const of = (core: Decisions) => core.state.order.map((child) => awaits(core.state, child!) ?? "-")
 
     it("nobody while nothing is under way", () => {
       assert.deepStrictEqual(of(inState("running")), ["-", "-", "-"])
