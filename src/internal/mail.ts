@@ -72,8 +72,7 @@ export class Mail extends Fifo<Envelope> {
 
   /** Lets senders in that wait, as far as a mailbox of that capacity has room. */
   makeRoom(capacity: number): void {
-    const { waiting } = this
-    while (waiting !== undefined && waiting.size > 0 && this.size < capacity) this.admit(waiting)
+    while (this.waiting !== undefined && this.waiting.size > 0 && this.size < capacity) this.admit(this.waiting)
   }
 
   private admit(waiting: Fifo<Waiting>): void {
