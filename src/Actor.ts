@@ -82,10 +82,12 @@ import { StopWith as StopWith_ } from "./internal/later.ts"
 import type { Mount } from "./internal/mount.ts"
 import { needsMake } from "./internal/payload.ts"
 import { Place, type Placed } from "./internal/place.ts"
+import { isVia } from "./internal/registry.ts"
 import { consume, type StreamRpc } from "./internal/replyStream.ts"
 import { CurrentLife, CurrentNode } from "./internal/runtime.ts"
 import { type TimerSpec, timersOf, type TimerTable } from "./internal/timers.ts"
 import * as Mailbox from "./Mailbox.ts"
+import type * as Registry from "./Registry.ts"
 
 export {
   ActorCalledItself,
@@ -354,6 +356,21 @@ export interface Options<in E> extends Child.Options<E> {
 }
 
 /**
+ * The name of an actor: a key of a registry, as `Names.at(key)`.
+ *
+ * **Details**
+ *
+ * The actor's reference is registered before its init runs, for every incarnation. While another child has the key, the
+ * start fails with `Registry.AlreadyRegistered`. The key is free as soon as the incarnation's end can be seen.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Named<out V> {
+  readonly via?: V | undefined
+}
+
+/**
  * An actor's protocol as a service: the key of its reference, and the maker of its children.
  *
  * @category models
@@ -370,10 +387,14 @@ export interface ActorClass<Self, Id extends string, R extends Rpc.Any> extends 
    * The actor as a child. `build` is its init: it is scoped, runs for every incarnation, and makes the handlers, so that
    * their state begins anew.
    */
-  readonly child: <H extends Handlers<R>, E, RX>(
+  readonly child: <H extends Handlers<R>, E, RX, V extends Registry.Via<unknown, Ref<R>> = never>(
     build: Effect.Effect<H, E, RX>,
-    options?: Options<NoInfer<E>> | undefined
-  ) => Child.Child<Self, E, Exclude<RX, Scope.Scope | Init> | HandlersContext<H>>
+    options?: (Options<NoInfer<E> | Registry.ViaError<V>> & Named<V>) | undefined
+  ) => Child.Child<
+    Self,
+    E | Registry.ViaError<V>,
+    Exclude<RX, Scope.Scope | Init> | HandlersContext<H> | Registry.ViaServices<V>
+  >
 }
 
 const reserved = new Set(["tell", "tellUnsafe", "then", "constructor", "toString", "valueOf", "toJSON", "__proto__"])
@@ -576,7 +597,7 @@ export const Service =
     const ref = makeRef(rpcs, messages)
     const child = (
       build: Effect.Effect<AnyHandlers, unknown, Scope.Scope>,
-      options?: Options<never> | undefined
+      options?: (Options<never> & Named<Registry.Via<unknown, unknown>>) | undefined
     ): Child.Child<never, never, never> => {
       const where = "Actor.child"
       const policy = Child.policyOf(where, options?.id ?? id, options, Child.workerDefaults)
@@ -584,9 +605,15 @@ export const Service =
       if (stop !== "interrupt" && stop !== "finish" && stop !== "drain") {
         throw new RangeError(`${where}: stop of ${policy.id} must be interrupt, finish or drain, got ${String(stop)}`)
       }
+      const via = options?.via
+      if (via !== undefined && !isVia(via)) {
+        throw new RangeError(
+          `${where}: via of ${policy.id} must be a key of a unique registry, as its at gives, got ${Child.show(via)}`
+        )
+      }
       const spec: ActorSpec = {
         key: id,
-        build,
+        build: via === undefined ? build : Effect.andThen(named(via), build),
         mailbox: Mailbox.make(options?.mailbox),
         stop,
         messages,
@@ -607,6 +634,10 @@ export const Service =
       child
     }) as never
   }
+
+/** Registers the actor whose init this is. */
+const named = (via: Registry.Via<unknown, unknown>): Effect.Effect<void, Registry.AlreadyRegistered> =>
+  Effect.withFiber((fiber) => via.register((fiber.getRef(CurrentNode) as ActorMount).ref))
 
 /**
  * Whether an error is an {@link ActorFailure}.
