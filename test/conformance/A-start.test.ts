@@ -1,4 +1,3 @@
-/* oxlint-disable vitest/warn-todo -- a row that is left out keeps its place, with the reason */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Clock, Context, Data, Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
@@ -279,8 +278,6 @@ describe("A: start, on a living tree", () => {
       )
     })
   )
-
-  it.todo("C-013 a name that is taken refuses the start: comes with the tree issue, which brings the registry of names")
 
   it.effect("R-101 trees nest: five levels start in order and stop in reverse", () =>
     Effect.gen(function* () {
