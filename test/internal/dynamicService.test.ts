@@ -76,6 +76,47 @@ describe("DynamicService", () => {
       })
     )
 
+    it.effect("lets an init ask a sibling that still starts, and stop another through the tree", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const open = yield* Deferred.make<void>()
+        class Echoes extends Supervisor.DynamicService<Echoes, string, Echo, unknown>()("echoes") {}
+        let slow: Echo["Service"] | undefined
+        const echoes = Echoes.child((name) =>
+          Echo.child(
+            Effect.gen(function* () {
+              if (name === "slow") {
+                slow = yield* Echo
+                yield* Deferred.await(open)
+              }
+              if (name === "asks") {
+                yield* (yield* Tree.find(["root", "echoes"])).stopChild("1")
+                stage.log.push(yield* slow!.Say({ word: "heard" }))
+              }
+              return Echo.handlers({ Say: ({ word }) => word, Crash: () => undefined })
+            })
+          )
+        )
+        const { context } = yield* stage.start(Supervisor.make("root", { children: [echoes] }))
+        const { children, start } = yield* Effect.provide(Echoes, context)
+        yield* start("idle")
+        const starting = yield* Effect.forkChild(start("slow"), { startImmediately: true })
+        yield* until("it is in its init", () => slow !== undefined)
+        const asking = yield* Effect.forkChild(start("asks"), { startImmediately: true })
+        yield* until("the other is gone", () => stage.of("Removed", "1").length === 1)
+        yield* quiet
+        assert.deepStrictEqual([stage.log, asking.pollUnsafe()], [[], undefined])
+        yield* Deferred.succeed(open, undefined)
+        yield* Fiber.join(starting)
+        yield* Fiber.join(asking)
+        assert.deepStrictEqual(stage.log, ["heard"])
+        assert.deepStrictEqual(
+          (yield* children).map(({ id }) => id),
+          ["2", "3"]
+        )
+      })
+    )
+
     it.effect("is undone when its caller is interrupted, while the init runs and before it begins", () =>
       Effect.gen(function* () {
         const stage = new Stage()
@@ -252,6 +293,31 @@ describe("DynamicService", () => {
         yield* TestClock.adjust("1 minute")
         assert.strictEqual(stage.log.filter((line) => line === "start a").length, 1)
       })
+    )
+
+    it.effect(
+      "whoever asks a child that is down for good is told at once: it gave up on it, or stopped while it waited",
+      () =>
+        Effect.gen(function* () {
+          const stage = new Stage()
+          class Echoes extends Supervisor.DynamicService<Echoes, boolean, Echo>()("echoes") {}
+          const handlers = Echo.handlers({ Say: ({ word }) => word, Crash: () => Effect.die("crash") })
+          const echoes = Echoes.child(
+            (patient) => Echo.child(Effect.succeed(handlers), patient ? { backoff: Schedule.spaced("1 minute") } : {}),
+            { intensity: { restarts: 0 }, restart: "never" }
+          )
+          const { context } = yield* stage.start(Supervisor.make("root", { children: [echoes] }))
+          const handle = yield* Effect.provide(Echoes, context)
+          const [waits, crashes] = [yield* handle.start(true), yield* handle.start(false)]
+          yield* Effect.exit(waits.ref.Crash())
+          yield* until("it waits", () => stage.of("BackingOff").length === 1)
+          const asking = yield* Effect.forkChild(Effect.flip(waits.ref.Say({ word: "a" })), { startImmediately: true })
+          yield* quiet
+          assert.isUndefined(asking.pollUnsafe())
+          yield* Effect.exit(crashes.ref.Crash()) // beyond the budget
+          assert.instanceOf(yield* Fiber.join(asking), Actor.ActorStopped)
+          assert.instanceOf(yield* Effect.flip(crashes.ref.Say({ word: "b" })), Actor.ActorStopped)
+        })
     )
 
     it.effect("is one child among others: what it needs and provides goes through it", () =>
