@@ -6,7 +6,7 @@
 import { Leaf } from "./leaf.ts"
 import type { Fault, Life, News, Parent, Reason, World } from "./place.ts"
 import { Place } from "./place.ts"
-import type { Spec, SupervisorSpec } from "./plan.ts"
+import { isSignificant, type Spec, type SupervisorSpec } from "./plan.ts"
 import type { Picture } from "./story.ts"
 
 /** What somebody asks of a supervisor. */
@@ -23,7 +23,7 @@ type Script<A> = Generator<void, A, void>
 
 /** The script is broken off. */
 class Broken {
-  readonly why: "stopped" | "gave-up" | "start-failed"
+  readonly why: "stopped" | "gave-up" | "shut-down" | "start-failed"
   readonly fault: Fault
   readonly returns: boolean
   constructor(why: Broken["why"], fault: Fault, returns = false) {
@@ -149,7 +149,7 @@ export class Branch extends Place implements Parent {
       else if (!end.returns) child.settle()
     }
     life.script = undefined
-    if (end.why !== "stopped") life.trouble = end.fault
+    if (end.why === "gave-up" || end.why === "start-failed") life.trouble = end.fault
     if (end.why === "gave-up" && !life.ordered) this.gone(life, end.fault)
     else this.finished(life, end.fault)
   }
@@ -300,13 +300,15 @@ export class Branch extends Place implements Parent {
         return this.giveUp(life, child, fault)
       case "forget": {
         child.state = "stopped"
-        return this.forget(life, child)
+        this.forget(life, child)
+        break
       }
       default: {
         child.state = note.verdict === "stop" ? "stopped" : note.verdict === "fail" ? "failed" : "gave-up"
         child.settle()
       }
     }
+    this.endWith(life, child, [])
   }
 
   private count(life: BranchLife, at: number): number {
@@ -355,6 +357,14 @@ export class Branch extends Place implements Parent {
         default:
           child.settle()
       }
+      if (news.verdict !== "restart") {
+        const ahead = group.slice(group.indexOf(child) + 1)
+        this.endWith(
+          life,
+          child,
+          ahead.filter((member) => member !== except && member.spec.restart !== "never")
+        )
+      }
     }
   }
 
@@ -378,6 +388,19 @@ export class Branch extends Place implements Parent {
     this.world.story.tell(this.path, `${now} GaveUp on ${child.spec.id}, ${spent} of ${restarts} spent`)
     for (const each of life.order) each.settleIdle()
     throw new Broken("gave-up", fault)
+  }
+
+  /** Ends with a significant child that is over, unless others keep it up; `ahead` are about to be started. */
+  private endWith(life: BranchLife, child: Place, ahead: ReadonlyArray<Place>): void {
+    if (!isSignificant(child.spec, this.spec)) return
+    const waiting = (life.waiting?.group ?? []).filter((member) => member.spec.restart !== "never")
+    const up = life.order.filter((other) => other.isUp || other.state === "backing-off")
+    const others = [...up, ...ahead, ...waiting].filter((other) => life.order.includes(other))
+    if (this.spec.autoShutdown === "all-significant" && others.some(({ spec }) => isSignificant(spec, this.spec)))
+      return
+    this.world.story.tell(this.path, `${this.world.time.now} AutoShutdown by ${child.spec.id}`)
+    for (const each of life.order) each.settleIdle()
+    throw new Broken("shut-down", ["shutdown"])
   }
 
   private forget(life: BranchLife, child: Place): void {

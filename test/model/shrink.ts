@@ -26,6 +26,7 @@ const plainLeaf: Omit<LeafSpec, "id" | "kind"> = {
   shutdown: 5_000,
   initTimeout: 30_000,
   backoff: undefined,
+  significant: false,
   inits: [{ how: "ready", after: 0 }],
   finalizers: [{ how: "done", after: 0 }],
   initError: "unmarked",
@@ -38,7 +39,9 @@ const plainSupervisor: Omit<SupervisorSpec, "id" | "kind" | "children" | "intens
   restart: "always",
   shutdown: Number.POSITIVE_INFINITY,
   initTimeout: Number.POSITIVE_INFINITY,
-  backoff: undefined
+  backoff: undefined,
+  significant: false,
+  autoShutdown: "never"
 }
 
 /** What one spec would be with less of it. */

@@ -32,7 +32,11 @@ export class Story {
 
 /** Where an event is told: with its siblings, or, for what a supervisor decides, with its children. */
 export const sceneOf = (path: ReadonlyArray<string>, tag: Tree.Event["_tag"]): string =>
-  tag === "GaveUp" ? path.join("/") : tag === "DeadLetter" ? `${path.join("/")} mail` : path.slice(0, -1).join("/")
+  tag === "GaveUp" || tag === "AutoShutdown"
+    ? path.join("/")
+    : tag === "DeadLetter"
+      ? `${path.join("/")} mail`
+      : path.slice(0, -1).join("/")
 
 export const lineOf = (event: Tree.Event): string => {
   const id = event.path.at(-1)
@@ -55,6 +59,8 @@ export const lineOf = (event: Tree.Event): string => {
       const spent = event.restarts.filter((time) => event.at - time <= Duration.toMillis(within))
       return `${event.at} GaveUp on ${event.child}, ${spent.length} of ${restarts} spent`
     }
+    case "AutoShutdown":
+      return `${event.at} AutoShutdown by ${event.child}`
     case "Failed":
       return `${event.at} Failed ${id} ${event.reason._tag}`
     case "DeadLetter":

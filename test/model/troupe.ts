@@ -4,7 +4,8 @@ import { Rpc } from "effect/rpc"
 import { Actor, Child, Failure, Supervisor, Tree } from "espalier"
 
 import { Machine } from "./machine.ts"
-import type { Case, End, LeafSpec, Spec, Step, SupervisorSpec, Work } from "./plan.ts"
+import { type Case, type End, isSignificant, type LeafSpec, type Spec, type Step } from "./plan.ts"
+import type { SupervisorSpec, Work } from "./plan.ts"
 import { lineOf, sceneOf, Story } from "./story.ts"
 
 /** One life of one child, from its first acquisition on. */
@@ -63,13 +64,14 @@ export class Troupe {
   readonly complaints: Array<string> = []
   tree: Tree.Tree["Service"] | undefined
   private readonly refs = new Map<string, Ref>()
+  private readonly specs = new Map<string, SupervisorSpec>()
   private readonly last = new Map<string, Life>()
   /** what hangs waits for this */
   private readonly release = Deferred.makeUnsafe<void>()
   private readonly holder: Fiber.Fiber<unknown, unknown>
 
   constructor(plan: Case) {
-    const root = this.supervisor(plan.root, "root")
+    const root = this.supervisor({ ...plan.root, significant: false }, "root")
     const start = Effect.map(
       Supervisor.start(root as Supervisor.Supervisor<never, unknown, never>, {
         log: false,
@@ -87,12 +89,17 @@ export class Troupe {
 
   /** `declared`: the references of its actor are among the services of its supervisor's children. */
   private make(spec: Spec, path: string, declared: boolean): Child.Any {
+    const parent = this.specs.get(path.slice(0, path.lastIndexOf("/")))
+    if (isSignificant(spec, parent) !== spec.significant) {
+      return this.make({ ...spec, significant: !spec.significant }, path, declared)
+    }
     return spec.kind === "supervisor" ? this.supervisor(spec, path) : this.leaf(spec, path, declared)
   }
 
   private policies(spec: Spec): Child.Options<unknown> {
     return {
       restart: spec.restart,
+      significant: spec.significant,
       shutdown: spec.shutdown,
       initTimeout: spec.initTimeout,
       backoff: spec.backoff && Schedule.spaced(spec.backoff.delay).pipe(Schedule.upTo({ times: spec.backoff.times }))
@@ -100,9 +107,11 @@ export class Troupe {
   }
 
   private supervisor(spec: SupervisorSpec, path: string): Supervisor.Supervisor<unknown, unknown, unknown> {
+    this.specs.set(path, spec)
     return Supervisor.make(spec.id, {
       ...this.policies(spec),
       strategy: spec.strategy,
+      autoShutdown: spec.autoShutdown,
       intensity: spec.intensity,
       children: spec.children.map((child) => this.make(child, `${path}/${child.id}`, true))
     })

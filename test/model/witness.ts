@@ -180,6 +180,7 @@ export class Witness {
         place.counts = event.until
         return
       case "GaveUp":
+      case "AutoShutdown":
         goDown(this.reigns.get(path)!, event.at)
         return
       case "Leaked":
