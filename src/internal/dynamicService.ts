@@ -57,7 +57,7 @@ export interface DynamicChild<Provides> {
  *   Then no slot is taken, and nothing is spent of the intensity. Interrupting it stops the child that was about to start.
  * - `stop`: the same for a child's id as the `stop` of the child.
  * - `children`: what stands below, oldest first, at one moment.
- * - `count`: see {@link Counts}.
+ * - `counts`: see {@link Counts}.
  *
  * Starts do not wait for each other, nor do stops: a slow init holds up nobody else. So a child's init or handlers may
  * themselves start and stop children of this supervisor.
@@ -70,7 +70,7 @@ export interface Dynamic<in Args, Provides, out E> {
   readonly start: (args: Args) => Effect.Effect<DynamicChild<Provides>, StartFailure<E> | ChildRefused>
   readonly stop: (id: string) => Effect.Effect<void, ChildRefused>
   readonly children: Effect.Effect<ReadonlyArray<Snapshot>>
-  readonly count: Effect.Effect<Counts>
+  readonly counts: Effect.Effect<Counts>
 }
 
 /**
@@ -167,7 +167,7 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
       }),
     stop,
     children: Effect.sync(() => supervisor.children.map((child) => child.snapshot())),
-    count: Effect.sync(() => supervisor.counts)
+    counts: Effect.sync(() => supervisor.counts)
   }
   return placed(handle, supervisor)
 }

@@ -98,7 +98,7 @@ describe("K: dynamic supervisors", () => {
         assert.strictEqual(stage.log.filter((line) => line === "up cook").length, 3)
         const node = nodeOf(yield* tree.snapshot, "crew")
         assert.deepStrictEqual([node.kind, node.state, node.children.length], ["supervisor", "running", 3])
-        assert.deepStrictEqual(yield* crew.count, { specs: 3, active: 3, supervisors: 0, workers: 3 })
+        assert.deepStrictEqual(yield* crew.counts, { specs: 3, active: 3, supervisors: 0, workers: 3 })
       })
   )
 
@@ -141,7 +141,7 @@ describe("K: dynamic supervisors", () => {
       yield* slow.crew.start("a")
       slow.stage.end("a")
       yield* until("it waits", () => slow.stage.of("BackingOff").length === 1)
-      assert.deepStrictEqual(yield* slow.crew.count, { specs: 1, active: 0, supervisors: 0, workers: 1 })
+      assert.deepStrictEqual(yield* slow.crew.counts, { specs: 1, active: 0, supervisors: 0, workers: 1 })
       assert.strictEqual(yield* refusal(slow.crew.start("b")), "max-children")
       assert.notInclude(slow.stage.log, "start b")
     })
@@ -383,7 +383,7 @@ describe("K: dynamic supervisors", () => {
       const children = yield* Effect.forEach(Array.from({ length: 10_000 }), () => sparks.start(), {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual([lit, (yield* sparks.count).active], [10_000, 10_000])
+      assert.deepStrictEqual([lit, (yield* sparks.counts).active], [10_000, 10_000])
       yield* Effect.forEach(children, (child) => child.stop, { concurrency: 64, discard: true })
       assert.deepStrictEqual([lit, yield* sparks.children], [0, []])
       assert.deepStrictEqual(nodeOf(yield* tree.snapshot, "sparks").children, [])

@@ -72,7 +72,7 @@ describe("DynamicService", () => {
         const handle = yield* Effect.provide(Nest, context)
         yield* handle.start(3)
         assert.deepStrictEqual(stage.log, ["doll 0", "doll 1", "doll 2", "doll 3"])
-        assert.deepStrictEqual(yield* handle.count, { specs: 4, active: 4, supervisors: 0, workers: 4 })
+        assert.deepStrictEqual(yield* handle.counts, { specs: 4, active: 4, supervisors: 0, workers: 4 })
       })
     )
 
@@ -362,7 +362,7 @@ describe("DynamicService", () => {
         const red = yield* handle.start("red")
         yield* handle.start("blue")
         assert.strictEqual(yield* red.ref.Say({ word: "hi" }), "hi")
-        assert.deepStrictEqual(yield* handle.count, { specs: 2, active: 2, supervisors: 2, workers: 0 })
+        assert.deepStrictEqual(yield* handle.counts, { specs: 2, active: 2, supervisors: 2, workers: 0 })
         assert.strictEqual(nodeOf(yield* tree.snapshot, "teams", "2", "blue-b").state, "running")
         yield* (yield* tree.find(["root", "teams", "1"])).stopChild("red-b")
         assert.include(stage.log, "down red-b")
