@@ -455,7 +455,7 @@ describe("H: requests at run time", () => {
         const { id } = yield* Context.get(context, Crew).start()
         const handle = yield* tree.find(["root", "Crew"])
         assert.deepStrictEqual(yield* states(handle), [`${id} running`])
-        assert.deepStrictEqual(yield* handle.counts, yield* Context.get(context, Crew).count)
+        assert.deepStrictEqual(yield* handle.counts, yield* Context.get(context, Crew).counts)
         assert.deepStrictEqual([(yield* handle.specOf(id)).id, (yield* handle.specOf(id)).restart], [id, "on-failure"])
         assert.strictEqual(yield* reasonOf(handle.replaceChild(stage.child(id))), "dynamic-supervisor")
         const root = yield* tree.find(["root"])
