@@ -160,7 +160,7 @@ export interface StartedChild<Provides> {
  * A child may ask its own supervisor, or one above. From a run effect or a handler that works like any request; what
  * stops the asker itself interrupts it while it waits. What would wait for the asker instead is refused at once:
  * `called-from-init` in an init that the supervisor waits for, `called-from-stop` in finalizers and in uninterruptible
- * code of a child that is to stop, and in handlers of an actor with `stop: "finish"`. Such code can fork the request,
+ * code of a child that is to stop, and in handlers of an actor with `stop: "finish"` or `"drain"`. Such code can fork the request,
  * and not wait for it. A request that is made earlier, and a handler in an uninterruptible region, wait out the child's
  * grace time.
  *

@@ -130,7 +130,8 @@ export abstract class Mount implements core.Child, Node {
   readonly runtime: Runtime
   readonly parent: Parent | undefined
   policy: Policy
-  private specs: Specs | undefined
+  /** not there at all until the place is given another spec: most never are */
+  declare private specs: Specs | undefined
   private paths: ReadonlyArray<string> | undefined
   private observers: Set<Observer> | undefined
   /** nothing will start it, unless somebody asks */

@@ -20,6 +20,7 @@ declare const useNet: Effect.Effect<void, "no net", Net>
 declare const inScope: Effect.Effect<void, never, Scope.Scope>
 
 declare const some: ReadonlyArray<Child.Any>
+declare const handle: Tree.Handle
 
 test("R-113 what trees provide, need and fail with is inferred over any depth", () => {
   // A child needs what both of its phases need, without the scope that it has; it can fail as its init can.
@@ -65,4 +66,19 @@ test("R-113 what trees provide, need and fail with is inferred over any depth", 
   Child.effect("directive", useNet, { onFailure: () => "ignore" })
   // @ts-expect-error onFailure takes the child's own errors
   Child.effect("errors", useNet, { onFailure: (error: number) => (error > 1 ? "stop" : "restart") })
+})
+
+test("R-111 what is added or exchanged at run time brings its needs along, and ids are strings", () => {
+  const child = Child.make("child", Effect.as(openDisk, useNet))
+  const replaced = handle.replaceChild(child)
+  same<typeof replaced, Effect.Effect<void, Tree.ChildRefused, Disk | Net>>()
+  const added = handle.startChild(child)
+  same<
+    typeof added,
+    Effect.Effect<Tree.StartedChild<never>, Supervisor.StartFailure<"no disk"> | Tree.ChildRefused, Disk | Net>
+  >()
+  // @ts-expect-error a child is named by its id, not by its spec
+  void handle.stopChild(child)
+  // @ts-expect-error an auto-shutdown is one of three
+  Supervisor.make("root", { children: [], autoShutdown: "any" })
 })
