@@ -64,7 +64,17 @@ const consume = <E, R, E2>(
   )
 }
 
-/** The readers of both streams. */
+/** Reads both streams to their end. */
+export const consumeBoth = <E, R, E2>(
+  streams: Readonly<Record<Source, Stream.Stream<Uint8Array, E2>>>,
+  options: Options<E, R>
+): Effect.Effect<void, E | E2, R> =>
+  Effect.all([consume(streams.stdout, "stdout", options), consume(streams.stderr, "stderr", options)], {
+    concurrency: 2,
+    discard: true
+  })
+
+/** Readers at work. */
 export interface Readers<E> {
   /** never succeeds; fails when a reader fails */
   readonly failing: Effect.Effect<never, E>
@@ -77,39 +87,33 @@ export interface Readers<E> {
  * interrupted, and they get the time to finish.
  */
 export const place: Effect.Effect<
-  <E, R, E2>(
-    streams: Readonly<Record<Source, Stream.Stream<Uint8Array, E2>>>,
-    options: Options<E, R>
-  ) => Effect.Effect<Readers<E | E2>, never, R>,
+  <E, R>(path: ReadonlyArray<string>, reading: Effect.Effect<void, E, R>) => Effect.Effect<Readers<E>, never, R>,
   never,
   Scope.Scope
 > = Effect.gen(function* () {
   const scope = yield* Effect.flatMap(Effect.scope, Scope.fork)
   let finish: Effect.Effect<void> = Effect.void
   yield* Effect.addFinalizer(() => finish)
-  return (streams, options) =>
+  return (path, reading) =>
     Effect.gen(function* () {
-      const fiber = yield* Effect.forkIn(
-        Effect.all([consume(streams.stdout, "stdout", options), consume(streams.stderr, "stderr", options)], {
-          concurrency: 2,
-          discard: true
-        }),
-        scope
-      )
+      const fiber = yield* Effect.forkIn(reading, scope)
       // In a finalizer too, where nothing else can be interrupted.
       const ended = Effect.timeoutOption(Effect.interruptible(Fiber.await(fiber)), drainTime)
-      let told = false
-      const cutOff = Effect.suspend(() => {
-        if (told) return Effect.void
-        told = true
-        return Effect.logWarning(
-          "the rest of the output is not read: the pipe is still open, or its reader is busy"
-        ).pipe(Effect.annotateLogs({ path: showPath(options.path) }))
-      })
-      const drained = Effect.flatMap(ended, (exit) =>
-        exit._tag === "None" ? cutOff : Exit.isFailure(exit.value) ? Effect.failCause(exit.value.cause) : Effect.void
+      const cutOff = Effect.annotateLogs(
+        Effect.logWarning("the rest of the output is not read: the pipe is still open, or its reader is busy"),
+        { path: showPath(path) }
       )
-      finish = Effect.suspend(() => (told ? Effect.void : Effect.ignoreCause(drained)))
-      return { failing: Effect.andThen(Fiber.join(fiber), Effect.never), drained }
+      /** how the reading went is told once */
+      let told = false
+      const tell = <E>(exit: Exit.Exit<void, E> | undefined): Effect.Effect<void, E> => {
+        if (told) return Effect.void
+        told = exit === undefined || Exit.isFailure(exit)
+        return exit === undefined ? cutOff : exit
+      }
+      const drained = Effect.suspend(() =>
+        told ? Effect.void : Effect.flatMap(ended, (exit) => tell(exit._tag === "None" ? undefined : exit.value))
+      )
+      finish = Effect.orDie(drained)
+      return { failing: Effect.andThen(Effect.flatMap(Fiber.await(fiber), tell), Effect.never), drained }
     })
 })

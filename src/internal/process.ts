@@ -19,7 +19,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
 import { showPath } from "./errors.ts"
-import { type Output, place, type Source, Tail } from "./output.ts"
+import { consumeBoth, type Output, place, type Source, Tail } from "./output.ts"
 import {
   problemOf,
   ProcessExited,
@@ -151,7 +151,7 @@ export const init = <E, R, R2>(
     const seen = Deferred.makeUnsafe<void>()
     const broken = (stream: Source) => (error: PlatformError) =>
       new ProcessPipeBroken({ ...where, stream, detail: error.message })
-    const readers = yield* read(
+    const reading = consumeBoth(
       {
         stdout: Stream.mapError(handle.stdout, broken("stdout")),
         stderr: Stream.mapError(handle.stderr, broken("stderr"))
@@ -167,6 +167,7 @@ export const init = <E, R, R2>(
         }
       }
     )
+    const readers = yield* read(path, reading)
 
     const ended = (beforeReady: boolean): Effect.Effect<void, E | ProcessExited | ProcessPipeBroken> =>
       Effect.gen(function* () {
