@@ -42,7 +42,8 @@
 import { parentPort } from "node:worker_threads"
 
 let stopping = false
-let stop: (() => unknown) | undefined
+/** without a function of its own, the thread only stops to listen */
+let stop: () => unknown = () => {}
 let handle: ((value: unknown) => unknown) | undefined
 /** messages before there is a handler; their number is bounded by the window of the one who sends */
 const early: Array<unknown> = []
@@ -65,7 +66,6 @@ const run = (handler: (value: unknown) => unknown, value: unknown): void => {
 }
 
 const end = (handler: () => unknown): void => {
-  stop = undefined
   Promise.resolve()
     .then(handler)
     // Nothing more is heard: the thread ends as soon as nothing else keeps it.
@@ -79,7 +79,7 @@ const listen = (): void => {
   parentPort?.on("message", (message: { readonly type?: unknown; readonly value?: unknown } | null) => {
     if (message?.type === "stop") {
       stopping = true
-      if (stop !== undefined) end(stop)
+      end(stop)
     } else if (message?.type === "message") {
       if (handle === undefined) early.push(message.value)
       else run(handle, message.value)
@@ -106,7 +106,7 @@ export const ready = (): void => post({ type: "ready" })
  * - What it throws ends the thread.
  * - A thread that does not end within the child's `shutdown` is terminated.
  * - Waiting for the stop does not keep the thread alive.
- * - Only the last function counts.
+ * - Only the last function counts. One that is given after the stop was asked for is called at once.
  *
  * @category lifecycle
  * @since 0.1.0
@@ -118,7 +118,7 @@ export const onStop = (handler: () => unknown): void => {
 }
 
 /**
- * Handles the messages of the child's `send`. It keeps the thread alive until the stop.
+ * Handles the messages of the child's `send`. It keeps the thread alive until it is asked to stop.
  *
  * **Details**
  *

@@ -216,7 +216,7 @@ type ServicesOf<To, In, Out> =
  *
  * **Details**
  *
- * - `entry`: the module that the thread runs, a `file:` URL or an absolute path.
+ * - `entry`: the module that the thread runs, a `file:` or `data:` URL, or an absolute path.
  * - The end of the thread with code 0 is a clean end. `ThreadExited`, `ThreadCrashed` and `ThreadOutOfMemory` are treated
  *   like a crash; a module that is missing, `ThreadNotStarted`, stops the child.
  * - A stop sends `{ type: "stop" }`, waits `shutdown`, terminates the thread, and is over when the thread was seen to end.
@@ -224,8 +224,8 @@ type ServicesOf<To, In, Out> =
  *
  * **Gotchas**
  *
- * - A thread that does not listen for the stop (`Thread.onStop`) lives until it is terminated: `shutdown: 0` saves the
- *   wait.
+ * - A thread that does not listen (`Thread.onStop`, `Thread.onMessage`) does not hear the stop and lives until it is
+ *   terminated: `shutdown: 0` saves the wait.
  * - A native function that blocks cannot be terminated. The child is then abandoned and a `Leaked` event names it.
  * - Throws a `RangeError` that names the option when an option is out of range.
  *
@@ -246,8 +246,8 @@ export const make = <
   const refuse = (name: string, must: string, got: unknown): never => {
     throw new RangeError(`${where}: ${name} of ${id} must be ${must}, got ${show(got)}`)
   }
-  const isFile = entry instanceof URL && entry.protocol === "file:"
-  if (!isFile && (typeof entry !== "string" || entry === "")) refuse("entry", "a file: URL or a path", entry)
+  const isUrl = entry instanceof URL && (entry.protocol === "file:" || entry.protocol === "data:")
+  if (!isUrl && (typeof entry !== "string" || entry === "")) refuse("entry", "a file: or data: URL or a path", entry)
   const ready = options?.ready ?? "online"
   if (ready !== "online" && ready !== "message") refuse("ready", `"online" or "message"`, ready)
   const into = options?.receive?.receive
@@ -258,7 +258,7 @@ export const make = <
   if (options?.send !== undefined && from === undefined) refuse("send", "made by ThreadChild.send", options.send)
   const spec: threads.Spec<ErrorOf<To, In, Out>, ServicesOf<To, In, Out>> = {
     id,
-    entry: isFile ? fileURLToPath(entry) : String(entry),
+    entry: nameOf(entry),
     ready,
     grace: policy.shutdown,
     output: outputOf(where, id, options?.output) as Child.Output<ErrorOf<To, In, Out>, ServicesOf<To, In, Out>>,
@@ -267,6 +267,12 @@ export const make = <
     open: (listener) => open(entry, options, listener)
   }
   return Child.fromInit(policy, "thread", (runtime) => threads.init(runtime, spec), threads.killTime)
+}
+
+/** How errors name it. */
+const nameOf = (entry: URL | string): string => {
+  if (typeof entry === "string") return entry
+  return entry.protocol === "file:" ? fileURLToPath(entry) : `${entry.href.slice(0, 40)}…`
 }
 
 const open = (entry: URL | string, options: Setup | undefined, listener: threads.Listener): threads.Thread => {

@@ -77,6 +77,21 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
+    it.live("R-114 and a reader that fails on its last lines is in the cause", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const script = `trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done`
+        const child = Child.process("app", sh(script), {
+          output: (line) => (line === "bye" ? Effect.fail("no bye") : Effect.void),
+          ready: { output: "up" }
+        })
+        const { tree } = yield* stage.start(root(child))
+        yield* tree.stop
+        const { reason } = stage.of("Exited", "app")[0]!
+        assert.deepStrictEqual([reason._tag, errorIn(reason)], ["Shutdown", "no bye"])
+      }).pipe(real)
+    )
+
     it.live.each(["abandon", 0] as const)("R-114 at once when shutdown is %s, without asking", (shutdown) =>
       Effect.gen(function* () {
         const stage = new Stage()
@@ -220,7 +235,9 @@ describe("Child.process", () => {
     it.live("R-114 when the reader of its output fails, with that error", () =>
       Effect.gen(function* () {
         const stage = new Stage()
-        const child = Child.process("app", sh(`echo $$; exec sleep 60`), {
+        // That it must be killed too does not make a bug of it.
+        const child = Child.process("app", sh(`trap '' TERM; echo $$; while :; do sleep 0.05; done`), {
+          shutdown: "50 millis",
           output: (line) => Effect.fail({ _tag: "Unreadable" as const, line }),
           onFailure: (error) => (error._tag === "Unreadable" ? "stop" : "restart")
         })

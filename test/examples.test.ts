@@ -17,7 +17,8 @@ const printed: Readonly<Record<string, RegExp>> = {
     /^Ada owes 250, booking 1001\nBob owes 100, .*\nhotel\/Accounts refused: child 3 max-children\nAda owes 80, booking 1002\nCleo owes 10, booking 1\nLedgers: 0, 1, 2, 3\nAccounts: 1, 4\n$/,
   "05-watch-and-registry.ts":
     /^ann carries a letter\noffice\/ann crashed on Carry\nann carries a book\nann is not registered in Couriers\nann is gone\n$/,
-  "06-tasks.ts": /^printed to Ada\nTimedOut 1 "to Bob"\nFailed 2 ""\nprinted to Cyd\nended by a blank page\n$/
+  "06-tasks.ts": /^printed to Ada\nTimedOut 1 "to Bob"\nFailed 2 ""\nprinted to Cyd\nended by a blank page\n$/,
+  "07-processes-and-threads.ts": /^(shop\/printer: sh \(pid\) ended with code 7: jam\n){2}closed, 0 left behind\n$/
 }
 
 const run = (file: string) =>

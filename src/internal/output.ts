@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 
 import { showPath } from "./errors.ts"
 import { type Line, Lines } from "./lines.ts"
+import { trouble } from "./trouble.ts"
 
 /** Which of the two it was written to. */
 export type Source = "stdout" | "stderr"
@@ -92,8 +93,8 @@ export const place: Effect.Effect<
   Scope.Scope
 > = Effect.gen(function* () {
   const scope = yield* Effect.flatMap(Effect.scope, Scope.fork)
-  let finish: Effect.Effect<void> = Effect.void
-  yield* Effect.addFinalizer(() => finish)
+  let finish: (exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void> = () => Effect.void
+  yield* Effect.addFinalizer((exit) => finish(exit))
   return (path, reading) =>
     Effect.gen(function* () {
       const fiber = yield* Effect.forkIn(reading, scope)
@@ -113,7 +114,7 @@ export const place: Effect.Effect<
       const drained = Effect.suspend(() =>
         told ? Effect.void : Effect.flatMap(ended, (exit) => tell(exit._tag === "None" ? undefined : exit.value))
       )
-      finish = Effect.orDie(drained)
+      finish = (exit) => Effect.catch(drained, (error) => trouble(path, exit, error))
       return { failing: Effect.andThen(Effect.flatMap(Fiber.await(fiber), tell), Effect.never), drained }
     })
 })

@@ -30,6 +30,7 @@ import {
   statusOf
 } from "./processErrors.ts"
 import { CurrentNode } from "./runtime.ts"
+import { trouble } from "./trouble.ts"
 
 /** What to wait for, checked. */
 export type Readiness<R> =
@@ -137,11 +138,11 @@ export const init = <E, R, R2>(
     const pid = Number(handle.pid)
     const where = { path, command, pid }
     let gone = false
-    yield* Effect.addFinalizer(() =>
+    yield* Effect.addFinalizer((exit) =>
       Effect.gen(function* () {
         // Once the group is gone its number may belong to somebody else.
         if (!gone && (yield* stopGroup(handle, signal, grace))) {
-          return yield* Effect.die(new ProcessKilled({ ...where, afterMillis: Duration.toMillis(grace) }))
+          yield* trouble(path, exit, new ProcessKilled({ ...where, afterMillis: Duration.toMillis(grace) }))
         }
       })
     )

@@ -29,6 +29,7 @@ import {
   ThreadOutOfMemory,
   ThreadTerminated
 } from "./threadErrors.ts"
+import { trouble } from "./trouble.ts"
 
 /** A thread that was begun, as the system gives it. */
 export interface Thread {
@@ -150,7 +151,7 @@ export const init = <E, R>(
     const window = Semaphore.makeUnsafe(send?.window ?? 1)
     /** messages to the thread that it has not done with */
     let open = 0
-    let failure: Failure | undefined
+    let failure: Failure | ThreadTerminated | undefined
     const invalid = (direction: "from" | "to", detail: string) =>
       new ThreadMessageInvalid({ ...where, direction, detail })
     const lost = (message: string): void => {
@@ -194,19 +195,20 @@ export const init = <E, R>(
           }),
         catch: (error) => refusalOf(where, error)
       }),
-      (thread) =>
+      (thread, exit) =>
         Effect.gen(function* () {
           if (Deferred.isDoneUnsafe(ended)) return
           const end = Effect.interruptible(Deferred.await(ended))
-          if (!Duration.isZero(grace)) {
+          const asked = !Duration.isZero(grace)
+          if (asked) {
             thread.post({ type: "stop" })
-            if ((yield* Effect.timeoutOption(end, grace))._tag === "Some") return
+            yield* Effect.timeoutOption(end, grace)
           }
-          thread.terminate()
+          const late = !Deferred.isDoneUnsafe(ended)
+          if (late) thread.terminate()
           yield* end // T2
-          if (!Duration.isZero(grace)) {
-            return yield* Effect.die(new ThreadTerminated({ ...where, afterMillis: Duration.toMillis(grace) }))
-          }
+          if (late && asked) failure = new ThreadTerminated({ ...where, afterMillis: Duration.toMillis(grace) })
+          if (failure !== undefined) yield* trouble(path, exit, failure)
         })
     )
 
@@ -249,7 +251,7 @@ export const init = <E, R>(
       Effect.gen(function* () {
         const exitCode = yield* Deferred.await(ended)
         yield* readers.drained
-        if (failure !== undefined) return yield* failure
+        if (failure !== undefined) return yield* failure as Failure
         if (exitCode === 0 && !beforeReady) return
         return yield* new ThreadExited({ ...where, exitCode, beforeReady, stderrTail: tail.lines.slice() })
       })
