@@ -273,6 +273,17 @@ describe("ThreadChild.make", () => {
       })
     )
 
+    it.live("R-114 wait for a thread that listens late", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const { messages, receive } = listener()
+        const send = ThreadChild.send(Schema.Int, Stream.make(1, 2, 3))
+        yield* stage.start(root(ThreadChild.make("worker", entry, { argv: ["late"], receive, send })))
+        yield* happens("all came", () => messages.length === 3)
+        assert.deepStrictEqual(messages, [1, 2, 3])
+      })
+    )
+
     it.live("R-114 that are not what was agreed on fail the child, in either direction", () =>
       Effect.gen(function* () {
         const stage = new Stage()
