@@ -18,7 +18,8 @@
  * - An rpc with `stream: true` answers with a stream. The handler that makes it runs as a message; after that a fiber of
  *   the incarnation produces elements while the mailbox goes on, at most {@link StreamBuffer} ahead of its consumer. A
  *   consumer that stops interrupts it. A typed error ends the stream alone, a defect crashes the actor. When the
- *   incarnation crashes or stops, the stream fails at once, and elements that wait are not delivered. The time-out of an
+ *   incarnation crashes or stops, the stream fails at once, and elements that wait are not delivered; a stop that drains
+ *   ends streams when the mail is handled. The time-out of an
  *   ask bounds the wait for the handler, not for elements.
  * - {@link Timers} send an actor messages later; they end with the incarnation.
  * - An idle actor holds no fiber.
@@ -188,8 +189,8 @@ export type Answer<A, E> = A | Deferred.Deferred<A, E> | StopWith<A> | Stashed
  *
  * **Details**
  *
- * An {@link Answer}, or an Effect of one. Where the rpc answers with a stream: a `Stream` or a `Queue.Dequeue`, or an
- * Effect of one.
+ * An {@link Answer}, or an Effect of one. Where the rpc answers with a stream: a `Stream`, a `Queue.Dequeue` or
+ * {@link Stashed}, or an Effect of one.
  *
  * @category models
  * @since 0.1.0
@@ -200,7 +201,7 @@ export type Result<C extends Rpc.Any> =
       | Effect.Effect<Streamed<ElementOf<C>, StreamErrorOf<C>>, StreamErrorOf<C>, unknown>
     : Answer<Rpc.Success<C>, Rpc.Error<C>> | Effect.Effect<Answer<Rpc.Success<C>, Rpc.Error<C>>, Rpc.Error<C>, unknown>
 
-type Streamed<A, E> = Stream.Stream<A, E, unknown> | Queue.Dequeue<A, E | Cause.Done>
+type Streamed<A, E> = Stream.Stream<A, E, unknown> | Queue.Dequeue<A, E | Cause.Done> | Stashed
 
 /**
  * What an actor's handlers look like: one function per rpc, from the payload to its {@link Result}.
@@ -380,7 +381,7 @@ export interface ActorClass<Self, Id extends string, R extends Rpc.Any> extends 
   /** The rpcs, as for an `RpcGroup` or an `Entity`. */
   readonly protocol: ReadonlyArray<R>
   /** The actor's {@link Timers}, for its init: an Effect that dies anywhere else. */
-  readonly timers: Effect.Effect<Timers<R>>
+  readonly timers: Effect.Effect<Timers<R>, never, Init>
   /** Handlers, checked against the protocol. */
   readonly handlers: <H extends Handlers<R>>(handlers: H) => H
   /**
@@ -680,7 +681,7 @@ export const stopWith: {
 export type StopWith<A> = StopWith_<A>
 
 /**
- * What only the init of an actor has; {@link stash} needs it.
+ * What only the init of an actor has; {@link stash} and `ActorClass.timers` need it.
  *
  * @category models
  * @since 0.1.0

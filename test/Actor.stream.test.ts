@@ -562,6 +562,27 @@ describe("Actor: replies that are streams", () => {
       })
     )
 
+    it.effect("R-109 a stop that drains cuts streams off when the mail is handled, and does not wait for them", () =>
+      Effect.gen(function* () {
+        const { player, ref, stage, tree } = yield* playing({ stop: "drain" })
+        const reading = yield* consumer(ref.Read({ from: 1 }))
+        yield* until("it reads", () => reading.taken.length === 1)
+        const busy = yield* forked(ref.Wait())
+        const behind = yield* forked(ref.Move({ by: 1 }))
+        const stopping = yield* forked(tree.stop)
+        yield* until("it is asked to stop", () => stage.of("Stopping", "Tape").length === 1)
+        reading.next()
+        yield* until("it goes on", () => reading.taken.length === 2)
+        Deferred.doneUnsafe(player.door, Exit.void)
+        yield* Fiber.join(busy)
+        assert.strictEqual(yield* Fiber.join(behind), 1)
+        yield* Fiber.join(stopping)
+        reading.next()
+        assert.strictEqual(yield* tagOf(reading.fiber), "ActorStopped")
+        assert.deepStrictEqual(player.log.slice(-2), ["closed 1", "released"])
+      })
+    )
+
     it.effect("R-109 an abandoned actor's streams end at once, and its resources last as long as their producers", () =>
       Effect.gen(function* () {
         const { player, ref, stage, tree } = yield* playing({ shutdown: "abandon" })
@@ -613,6 +634,36 @@ describe("Actor: replies that are streams", () => {
       const ref = Context.get(context, Sum)
       assert.strictEqual(yield* ref.Total(), 3)
       assert.deepStrictEqual(yield* Stream.runCollect(ref.Squares()), [1, 4, 9])
+    })
+  )
+
+  it.effect("R-109 a message that wants a stream can wait in the stash", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      class Shop extends Actor.Service<Shop>()("Shop", [
+        Rpc.make("Goods", { success: Schema.String, error: Actor.StashFull, stream: true }),
+        Rpc.make("Open", {})
+      ]) {}
+      const shop = Shop.child(
+        Effect.gen(function* () {
+          const stash = yield* Actor.stash({ capacity: 1 })
+          let open = false
+          return Shop.handlers({
+            Goods: () => (open ? Stream.make("bread", "milk") : stash.add),
+            Open: () => {
+              open = true
+              return stash.unstashAll
+            }
+          })
+        })
+      )
+      const { context } = yield* stage.start(Supervisor.make("root", { children: [shop] }))
+      const ref = Context.get(context, Shop)
+      const early = yield* forked(Stream.runCollect(ref.Goods()))
+      assert.strictEqual((yield* Effect.flip(Stream.runCollect(ref.Goods())))._tag, "StashFull")
+      assert.isUndefined(early.pollUnsafe())
+      yield* ref.Open()
+      assert.deepStrictEqual(yield* Fiber.join(early), ["bread", "milk"])
     })
   )
 

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, type Duration, Effect, Exit, Fiber, Schema, Stream } from "effect"
+import { Cause, Context, Deferred, type Duration, Effect, Exit, Fiber, Schema } from "effect"
 import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
-import { Actor, Supervisor } from "espalier"
+import { Actor, Child, Supervisor } from "espalier"
 
 import { nodeOf, quiet, Stage, until } from "./fixtures/stage.ts"
 
@@ -14,14 +14,15 @@ class Bell extends Actor.Service<Bell>()("Bell", [
   Rpc.make("Every", { payload: { key: Schema.String, period: Schema.Unknown, name: Schema.String } }),
   Rpc.make("TollAfter", { payload: { delay: Schema.Unknown } }),
   Rpc.make("Cancel", { payload: { key: Schema.String } }),
-  Rpc.make("Wait", {}),
-  Rpc.make("Log", { success: Schema.String, stream: true })
+  Rpc.make("Wait", {})
 ]) {}
 
 class Tower {
   readonly rung: Array<string> = []
   door = Deferred.makeUnsafe<void>()
   incarnations = 0
+  /** what the init sends after a second */
+  first: string | undefined
   onRing: (name: string, timers: Actor.Timers<(typeof Bell)["protocol"][number]>) => Effect.Effect<void> = () =>
     Effect.void
 
@@ -36,6 +37,7 @@ const bell = (tower: Tower, options?: Actor.Options<never>) =>
     Effect.gen(function* () {
       const timers = yield* Bell.timers
       const incarnation = ++tower.incarnations
+      if (tower.first !== undefined) yield* timers.after("first", "1 second").Ring({ name: tower.first })
       return Bell.handlers({
         Ring: ({ name }) => {
           tower.rung.push(`${name} ${incarnation}`)
@@ -48,8 +50,7 @@ const bell = (tower: Tower, options?: Actor.Options<never>) =>
           Effect.suspend(() => timers.every(key, period as Duration.Input).Ring({ name })),
         TollAfter: ({ delay }) => Effect.suspend(() => timers.after("toll", delay as Duration.Input).Toll()),
         Cancel: ({ key }) => timers.cancel(key),
-        Wait: () => Effect.suspend(() => Deferred.await(tower.door)),
-        Log: () => Stream.empty
+        Wait: () => Effect.suspend(() => Deferred.await(tower.door))
       })
     }),
     options
@@ -229,23 +230,98 @@ describe("Actor: timers", () => {
     })
   )
 
-  it("a stream is nothing that a timer could send", () => {
-    type Sent = keyof ReturnType<Actor.Timers<(typeof Bell)["protocol"][number]>["after"]>
-    const sent: Record<Exclude<Sent, "Ring">, true> = {
-      Toll: true,
-      After: true,
-      Every: true,
-      TollAfter: true,
-      Cancel: true,
-      Wait: true
-    }
-    assert.notProperty(sent, "Log")
-  })
+  it.effect(
+    "a message of a repeated timer whose handler answers later, or puts it aside, is handled and comes again",
+    () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const rung: Array<string> = []
+        class Slow extends Actor.Service<Slow>()("Slow", [
+          Rpc.make("Later", {}),
+          Rpc.make("Aside", { error: Actor.StashFull }),
+          Rpc.make("Back", {})
+        ]) {}
+        const slow = Slow.child(
+          Effect.gen(function* () {
+            const timers = yield* Slow.timers
+            const stash = yield* Actor.stash()
+            const never = yield* Deferred.make<void>()
+            let open = false
+            yield* timers.every("later", "1 second").Later()
+            yield* timers.every("aside", "1 second").Aside()
+            return Slow.handlers({
+              Later: () => {
+                rung.push("later")
+                return never
+              },
+              Aside: () => (open ? void rung.push("aside") : stash.add),
+              Back: () => {
+                open = true
+                return stash.unstashAll
+              }
+            })
+          })
+        )
+        const { context } = yield* stage.start(Supervisor.make("root", { children: [slow] }))
+        for (let second = 0; second < 3; second++) yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(rung, ["later", "later", "later"])
+        yield* Context.get(context, Slow).Back()
+        yield* until("it came back once", () => rung.length === 4)
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(rung.slice(3), ["aside", "later", "aside"])
+      })
+  )
+
+  it.effect("a timer's message that waits in the stash ends with its incarnation", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const seen: Array<string> = []
+      class Shy extends Actor.Service<Shy>()("Shy", [
+        Rpc.make("Say", { payload: { what: Schema.String }, error: Actor.StashFull }),
+        Rpc.make("Crash", {})
+      ]) {}
+      let incarnation = 0
+      const shy = Shy.child(
+        Effect.gen(function* () {
+          const own = ++incarnation
+          const timers = yield* Shy.timers
+          const stash = yield* Actor.stash()
+          if (own === 1) yield* timers.after("a", "1 second").Say({ what: "tick" })
+          return Shy.handlers({
+            Say: ({ what }) => (own === 1 ? stash.add : void seen.push(what)),
+            Crash: () => Effect.die("boom")
+          })
+        })
+      )
+      const { context } = yield* stage.start(Supervisor.make("root", { children: [shy] }))
+      const ref = Context.get(context, Shy)
+      yield* TestClock.adjust("1 second")
+      yield* ref.tell.Say({ what: "told" })
+      yield* ref.tell.Crash()
+      yield* until("it is back", () => stage.of("Started", "Shy").length === 2)
+      yield* quiet
+      assert.deepStrictEqual(seen, ["told"])
+    })
+  )
+
+  it.effect("a timer sends to its own actor, also to one that nobody else can see", () =>
+    Effect.gen(function* () {
+      const stage = new Stage()
+      const [seen, hidden] = [new Tower(), new Tower()]
+      const root = Supervisor.make("root", {
+        children: [bell(seen), Child.hide(bell(hidden, { id: "hidden" }))]
+      })
+      for (const tower of [seen, hidden]) tower.first = "first"
+      yield* stage.start(root)
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([seen.rung, hidden.rung], [["first 1"], ["first 1"]])
+    })
+  )
 
   it.effect("timers are there for the init of their own actor alone", () =>
     Effect.gen(function* () {
       class Other extends Actor.Service<Other>()("Other", [Rpc.make("X", {})]) {}
-      const outside = yield* Effect.exit(Bell.timers)
+      const outside = yield* Effect.exit(Bell.timers as Effect.Effect<unknown>)
       assert(Exit.isFailure(outside))
       assert.include(Cause.pretty(outside.cause), "Bell.timers: only the init of Bell has them")
       const other = Other.child(Effect.as(Bell.timers, Other.handlers({ X: () => undefined })))

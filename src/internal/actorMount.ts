@@ -371,6 +371,7 @@ export class ActorMount extends Mount implements Addressee {
       }
       if (Deferred.isDeferred(value)) {
         if (envelope instanceof Ask) this.unanswered(life).add(envelope, value as Deferred.Deferred<unknown, unknown>)
+        else envelope.answer(Effect.void) // nobody waits: it is handled
         return
       }
     }

@@ -22,6 +22,7 @@ import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
 
 import type { ActorFailure } from "./actorErrors.ts"
+import { stashed } from "./stash.ts"
 
 /** An rpc that answers with a stream. */
 export interface StreamRpc {
@@ -91,7 +92,8 @@ export class Feeds {
     for (const { buffer, tag } of rpcs) {
       const handler = handlers[tag]
       if (typeof handler !== "function") continue
-      const supply = (made: unknown): Supply => new Supply(this, tag, buffer, elementsOf(tag, made))
+      const supply = (made: unknown): unknown =>
+        made === stashed ? made : new Supply(this, tag, buffer, elementsOf(tag, made))
       wrapped[tag] = (payload) => {
         const made = handler(payload)
         // A promise is refused by whoever runs the handlers, as every handler's.

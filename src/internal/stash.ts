@@ -21,7 +21,8 @@ export interface Keeper {
   discard(envelopes: ReadonlyArray<Envelope>): void
 }
 
-const stashed = { stashed: true } as unknown as Stashed
+/** What a handler returns whose message waits. */
+export const stashed = { stashed: true } as unknown as Stashed
 
 export class StashBuffer implements Stash {
   private kept: Array<Envelope> = []

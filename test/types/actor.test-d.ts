@@ -117,6 +117,17 @@ test("R-109 R-113 the calls of an actor are typed by its protocol, and what it p
   same<typeof patient, Child.Child<Database, never, Disk>>()
   same<ReturnType<typeof Actor.stash>, Effect.Effect<Actor.Stash, never, Actor.Init>>()
   same<Actor.Stash["add"], Effect.Effect<Actor.Stashed, Actor.StashFull>>()
+  // So are timers, which send what can be told.
+  type LogTimers = Actor.Timers<(typeof Log)["protocol"][number]>
+  same<typeof Log.timers, Effect.Effect<LogTimers, never, Actor.Init>>()
+  same<keyof ReturnType<LogTimers["after"]>, "Count">()
+  same<ReturnType<ReturnType<LogTimers["every"]>["Count"]>, Effect.Effect<void>>()
+  const ticking = Log.child(
+    Effect.map(Log.timers, (timers) =>
+      Log.handlers({ Follow: () => Stream.empty, Count: () => (timers.cancel("a"), 1) })
+    )
+  )
+  same<typeof ticking, Child.Child<Log, never, never>>()
 
   void ((): void => {
     // @ts-expect-error a stream of the wrong elements
