@@ -37,7 +37,7 @@ class Place {
   /** Moves the clock, at once as far as it says. */
   pass(millis: number): void {
     this.now += millis
-    for (const sleeper of this.sleeping) {
+    for (const sleeper of [...this.sleeping]) {
       if (sleeper.at > this.now) continue
       this.sleeping.delete(sleeper)
       sleeper.f()
@@ -85,6 +85,7 @@ describe("timers", () => {
     place.set("a", 10, { repeats: true })
     place.pass(47)
     assert.deepStrictEqual(place.handle(), ["a"])
+    for (let turn = 0; turn < 5; turn++) place.pass(0)
     place.pass(2)
     assert.deepStrictEqual(place.handle(), [])
     place.pass(1)
