@@ -37,8 +37,9 @@ class Place {
   /** Moves the clock, at once as far as it says. */
   pass(millis: number): void {
     this.now += millis
-    for (const sleeper of [...this.sleeping]) {
-      if (sleeper.at > this.now) continue
+    // Who goes to sleep meanwhile waits for the next time.
+    const due = Array.from(this.sleeping).filter(({ at }) => at <= this.now)
+    for (const sleeper of due) {
       this.sleeping.delete(sleeper)
       sleeper.f()
     }
