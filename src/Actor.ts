@@ -790,7 +790,8 @@ export const stash = (options?: { readonly capacity?: number | undefined }): Eff
   // That it runs in an init is what `Init` says to the compiler.
   return Effect.withFiber((fiber) => {
     const node = fiber.getRef(CurrentNode)
-    const made = node instanceof ActorMount ? node.makeStash(capacity) : undefined
+    const life = fiber.getRef(CurrentLife)
+    const made = node instanceof ActorMount ? node.makeStash(life, capacity) : undefined
     return made === undefined
       ? Effect.die(new RangeError("Actor.stash: must be called once, in the init of an actor"))
       : Effect.succeed<Stash>(made)

@@ -19,6 +19,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import { format } from "effect/Formatter"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
@@ -380,7 +381,7 @@ export class ActorMount extends Mount implements Addressee {
 
   private unanswered(life: Life): Unanswered {
     // A stop that drains has waited for the last answer.
-    return (life.unanswered ??= new Unanswered(() => {
+    return (life.unanswered ??= new Unanswered(life, () => {
       if (this.draining) this.soon(() => this.awake || this.rest(life))
     }))
   }
@@ -530,18 +531,27 @@ export class ActorMount extends Mount implements Addressee {
       life.self = undefined
       if (life.over) this.lateEnd(life, exit)
       else if (Exit.isFailure(exit) || life.ordered || life.struck !== undefined) this.close(life, exit)
-      else {
-        life.handlers = this.spec.streams.length === 0 ? exit.value : this.withStreams(life, exit.value)
-        this.started(life)
-        if (this.mail.depth > 0) this.rouse()
-      }
+      else this.open(life, exit.value)
     })
   }
 
+  /** The init has made handlers: the actor begins to serve. */
+  private open(life: Life, handlers: Handlers): void {
+    try {
+      if (typeof handlers !== "object" || handlers === null) {
+        throw new TypeError(`the init of ${showPath(this.path)} must give handlers, got ${format(handlers)}`)
+      }
+      life.handlers = this.spec.streams.length === 0 ? handlers : this.withStreams(life, handlers)
+    } catch (defect) {
+      return this.close(life, Exit.die(defect))
+    }
+    this.started(life)
+    if (this.mail.depth > 0) this.rouse()
+  }
+
   /** The stash of the incarnation whose init asks for it. */
-  makeStash(capacity: number): StashBuffer | undefined {
-    const life = this.current
-    if (life === undefined || life.stash !== undefined) return undefined
+  makeStash(life: Incarnation | undefined, capacity: number): StashBuffer | undefined {
+    if (!(life instanceof Life) || life.mount !== this || life.stash !== undefined) return undefined
     return (life.stash = new StashBuffer(
       {
         path: this.path,

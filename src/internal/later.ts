@@ -21,9 +21,11 @@ export class StopWith<out A> {
  */
 export class Unanswered {
   private readonly asks = new Set<Ask>()
+  private readonly life: { readonly over: boolean }
   private readonly onEmpty: () => void
 
-  constructor(onEmpty: () => void) {
+  constructor(life: { readonly over: boolean }, onEmpty: () => void) {
+    this.life = life
     this.onEmpty = onEmpty
   }
 
@@ -35,7 +37,10 @@ export class Unanswered {
   add(ask: Ask, deferred: Deferred.Deferred<unknown, unknown>): void {
     if (deferred.effect !== undefined) return ask.answer(deferred.effect)
     if (ask.resume === undefined) return
-    const resume = (effect: Effect.Effect<unknown, unknown>): void => ask.answer(effect)
+    const resume = (effect: Effect.Effect<unknown, unknown>): void => {
+      // It is too late even when its caller was not told yet.
+      if (!this.life.over) ask.answer(effect)
+    }
     deferred.resumes ??= []
     deferred.resumes.push(resume)
     this.asks.add(ask)

@@ -87,21 +87,22 @@ export class Feeds {
 
   /** Handlers whose streams answer as supplies. */
   wrap<H extends Readonly<Record<string, Handler>>>(handlers: H, rpcs: ReadonlyArray<StreamRpc>): H {
-    if (typeof handlers !== "object" || handlers === null) return handlers
-    const wrapped = Object.create(handlers) as Record<string, Handler>
+    const wrapped = Object.create(handlers) as H
     for (const { buffer, tag } of rpcs) {
       const handler = handlers[tag]
       if (typeof handler !== "function") continue
       const supply = (made: unknown): unknown =>
         made === stashed ? made : new Supply(this, tag, buffer, elementsOf(tag, made))
-      wrapped[tag] = (payload) => {
+      const supplying: Handler = (payload) => {
         const made = handler(payload)
         // A promise is refused by whoever runs the handlers, as every handler's.
         if (isThenable(made)) return made
         return Effect.isEffect(made) ? Effect.map(made as Effect.Effect<unknown>, supply) : supply(made)
       }
+      // Handlers may be frozen, and an assignment would meet that.
+      Object.defineProperty(wrapped, tag, { value: supplying })
     }
-    return wrapped as H
+    return wrapped
   }
 
   open(rpc: string, buffer: number, elements: Elements): Effect.Effect<Feed, ActorFailure> {
