@@ -65,7 +65,6 @@ import * as Fiber from "effect/Fiber"
 import type * as Queue from "effect/Queue"
 import type * as Rpc from "effect/rpc/Rpc"
 import * as RpcSchema from "effect/rpc/RpcSchema"
-import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 
@@ -79,10 +78,11 @@ import {
 import * as errors from "./internal/actorErrors.ts"
 import { ActorMount, type ActorSpec, type Handlers as AnyHandlers, type Message } from "./internal/actorMount.ts"
 import { Ask, Envelope } from "./internal/envelope.ts"
+import { showPath } from "./internal/errors.ts"
 import { StopWith as StopWith_ } from "./internal/later.ts"
 import type { Mount } from "./internal/mount.ts"
-import { needsMake } from "./internal/payload.ts"
-import { Place, type Placed } from "./internal/place.ts"
+import { makerOf } from "./internal/payload.ts"
+import { Place, type Placed, shownAs } from "./internal/place.ts"
 import { isVia } from "./internal/registry.ts"
 import { consume, type StreamRpc } from "./internal/replyStream.ts"
 import { CurrentLife, CurrentNode } from "./internal/runtime.ts"
@@ -433,14 +433,9 @@ const millisOf = (timeout: Duration.Input): number => durationOf("Actor.Timeout:
 const isUrgent = (rpc: Rpc.AnyWithProps): boolean =>
   Context.getOrUndefined(rpc.annotations as Context.Context<Control>, Control) === true
 
-/** Makes a payload of what a caller gives. */
-const makerOf = (rpc: Rpc.AnyWithProps): ((payload: unknown) => unknown) =>
-  needsMake(rpc.payloadSchema as Schema.Top)
-    ? (payload) => rpc.payloadSchema.make(payload as never)
-    : (payload) => payload
-
 /** A class of references for one protocol: methods are shared, a reference holds its mount alone. */
 const makeRef = (
+  id: string,
   protocol: ReadonlyArray<Rpc.AnyWithProps>,
   messages: Map<string, Message>
 ): ((mount: ActorMount) => object) => {
@@ -450,12 +445,15 @@ const makeRef = (
       this[Place] = mount
     }
   }
+  shownAs(Target.prototype, function (this: Target) {
+    return `Ref(${this[Place] === undefined ? "" : showPath(this[Place].path)})`
+  })
   class Asks extends Target {}
   class Tells extends Target {}
   class UnsafeTells extends Target {}
   for (const rpc of protocol) {
     const tag = rpc._tag
-    const make = makerOf(rpc)
+    const make = makerOf(id, rpc)
     const own = Context.getOrUndefined(rpc.annotations as Context.Context<Timeout>, Timeout)
     const ownMillis = own === undefined ? defaultTimeout : millisOf(own)
     const urgent = isUrgent(rpc)
@@ -538,7 +536,7 @@ const makeTimers = (id: string, protocol: ReadonlyArray<Rpc.AnyWithProps>): Effe
   for (const rpc of protocol) {
     if (isStream(rpc)) continue
     const urgent = isUrgent(rpc)
-    const make = makerOf(rpc)
+    const make = makerOf(id, rpc)
     define(Timed, rpc._tag, function (this: Timed, payload: unknown) {
       const { key, millis, repeats, table } = this
       return Effect.sync(() => {
@@ -595,7 +593,7 @@ export const Service =
     check(id, rpcs)
     const streams = streamsOf(id, rpcs)
     const messages = new Map<string, Message>()
-    const ref = makeRef(rpcs, messages)
+    const ref = makeRef(id, rpcs, messages)
     const child = (
       build: Effect.Effect<AnyHandlers, unknown, Scope.Scope>,
       options?: (Options<never> & Named<Registry.Via<unknown, unknown>>) | undefined

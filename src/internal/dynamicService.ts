@@ -161,7 +161,7 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
             context: child!.provided(child!.seat!.provides, Context.empty() as Context.Context<unknown>),
             stop: stop(id)
           }
-          resume(Effect.succeed(placed(started, child!)))
+          resume(Effect.succeed(placed(started, child!, "DynamicChild")))
         })
         return Effect.sync(withdraw)
       }),
@@ -169,7 +169,7 @@ const handleOf = (supervisor: DynamicMount): Dynamic<unknown, unknown, unknown> 
     children: Effect.sync(() => supervisor.children.map((child) => child.snapshot())),
     counts: Effect.sync(() => supervisor.counts)
   }
-  return placed(handle, supervisor)
+  return placed(handle, supervisor, "Dynamic")
 }
 
 /**

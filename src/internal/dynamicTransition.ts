@@ -210,7 +210,7 @@ const ended = <C extends core.Child, F>(state: State<C, F>, message: core.Ended<
       return emit.retryLater(child, message.delayMillis)
     }
     case "escalate":
-      return giveUp(state, child, failure, emit)
+      return giveUp(state, child, failure, "escalated", emit)
     case "forget":
     case "stop":
     case "fail":
@@ -244,7 +244,7 @@ const restart = <C extends core.Child, F>(
   failure: F | undefined,
   emit: Emit<C, F>
 ): void => {
-  if (!RestartIntensity.record(state.intensity, now)) return giveUp(state, child, failure, emit)
+  if (!RestartIntensity.record(state.intensity, now)) return giveUp(state, child, failure, "intensity", emit)
   child.state = "stopped"
   emit.restarting(child, RestartIntensity.left(state.intensity, now))
   begin(child, emit)
@@ -256,11 +256,12 @@ const giveUp = <C extends core.Child, F>(
   state: State<C, F>,
   child: C,
   failure: F | undefined,
+  why: core.WhyGaveUp,
   emit: Emit<C, F>
 ): void => {
   child.state = "failed"
   state.children.delete(child.id)
-  emit.gaveUp(child, failure as F)
+  emit.gaveUp(child, failure as F, why)
   emit.settled(child)
   stopAll(state, { _tag: "GaveUp", child, failure: failure as F }, emit)
 }

@@ -3,6 +3,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
+import { format } from "effect/Formatter"
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
@@ -140,6 +141,11 @@ export class ChildRefused extends Schema.TaggedError<ChildRefused>("espalier/Tre
   )
 }) {
   override get message(): string {
-    return `${showPath(this.supervisor)} refused: ${this.child === "" ? "" : `child ${this.child} `}${this.reason}`
+    const { child, reason, supervisor } = this
+    if (supervisor.length === 0) return `the tree has no root ${format(child)}`
+    const where = showPath(supervisor)
+    return reason === "not-found"
+      ? `${where} has no child ${format(child)}`
+      : `${where} refused ${format(child)}: ${reason}`
   }
 }

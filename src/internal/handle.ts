@@ -128,7 +128,7 @@ export const handle = (node: Mount): Tree.Handle => {
           ask(supervisor, id, (reply) => ({ _tag: "RemoveChild", id, reply })) as Effect.Effect<void, ChildRefused>
       )
   }
-  return placed(handle, node)
+  return placed(handle, node, "Handle")
 }
 
 const infoOf = ({ id, incarnation, kind, path, restart, state }: Mount): ChildInfo => ({

@@ -44,7 +44,9 @@ export type ExitReason =
  * - `Restarting`: one unit of the supervisor's intensity was spent on this child; `left` remain.
  * - `Stopping`: the node was asked to stop.
  * - `Failed`: a directive (or the failure's kind) says that a restart cannot help; the spec is kept.
- * - `GaveUp`: a supervisor gave up on `child`; `restarts` are the times that spent the budget, in milliseconds.
+ * - `GaveUp`: a supervisor gave up on `child`. `why` is `intensity` when a further restart would exceed it, `escalated`
+ *   when the child's directive said so or its backoff was over; `restarts` are the times that spent the budget, in
+ *   milliseconds. `path` is the supervisor's; that of the error of the same name leads to the child.
  * - `AutoShutdown`: a supervisor ends, cleanly, because its significant `child` has ended.
  * - `Replaced`: the child has another spec, which it follows from that incarnation on.
  * - `Leaked`: it did not stop in its grace time. It was abandoned and fenced: its refs and mailbox no longer reach it.
@@ -76,6 +78,7 @@ export type EventBody =
   | {
       readonly _tag: "GaveUp"
       readonly child: string
+      readonly why: "intensity" | "escalated"
       readonly cause: Cause.Cause<unknown>
       readonly intensity: { readonly restarts: number; readonly within: Duration.Duration }
       readonly restarts: ReadonlyArray<number>
@@ -114,10 +117,12 @@ export type DeadLetterReason =
  *
  * **Details**
  *
- * - `restarts`: automatic restarts of this node since its parent last started, whatever the reason.
+ * - `restarts`: automatic restarts that this node's own ends caused since its parent last started. A node that a group
+ *   restart took along has a further incarnation, and no further restart.
  * - `mailbox`: messages that wait, for an actor.
  * - `tasks`: tasks that run, for a task supervisor. A task is no node: it has no place that could be found again.
  * - `intensity`: what a supervisor may still spend.
+ * - `retryAt`: when it is tried again, in milliseconds since the epoch, while it is `backing-off`.
  * - `leaked`: incarnations of this node that were abandoned and have not ended.
  *
  * @category models
@@ -132,6 +137,7 @@ export interface Snapshot {
   readonly incarnation: number
   readonly restarts: number
   readonly leaked: number
+  readonly retryAt?: number
   readonly mailbox?: number
   readonly tasks?: number
   readonly intensity?: { readonly restarts: number; readonly within: Duration.Duration; readonly left: number }

@@ -125,6 +125,8 @@ export abstract class Mount implements core.Child, Node {
   /** where it stands in its schedule, once it was asked */
   private backoff: Backoff.Backoff | undefined
   private cancelRetryTimer: (() => void) | undefined
+  /** when the retry is due, in milliseconds since the epoch */
+  private retryAt: number | undefined
   /** steps the schedule of an incarnation that is over; its end is told with the delay */
   private stepping: Fiber.Fiber<unknown> | undefined
   readonly runtime: Runtime
@@ -462,11 +464,9 @@ export abstract class Mount implements core.Child, Node {
       return
     }
     const delay = Duration.millis(delayMillis)
-    this.runtime.emit(this, {
-      _tag: "BackingOff",
-      delay,
-      until: this.runtime.clock.currentTimeMillisUnsafe() + delayMillis
-    })
+    const until = this.runtime.clock.currentTimeMillisUnsafe() + delayMillis
+    this.retryAt = until
+    this.runtime.emit(this, { _tag: "BackingOff", delay, until })
     this.cancelRetryTimer = this.runtime.later(delay, due)
   }
 
@@ -548,6 +548,7 @@ export abstract class Mount implements core.Child, Node {
       incarnation: this.incarnation,
       restarts: this.restarts,
       leaked: this.leaked,
+      ...(this.state === "backing-off" && this.retryAt !== undefined ? { retryAt: this.retryAt } : {}),
       children
     }
   }

@@ -114,7 +114,7 @@ const handleOf = (supervisor: PartitionedMount, mounts: ReadonlyArray<Mount>): P
     at: (key) => all[remainder(key, partitions)],
     all
   }
-  return placed(handle, supervisor)
+  return placed(handle, supervisor, "Partitioned")
 }
 
 /**

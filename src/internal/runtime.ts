@@ -183,18 +183,29 @@ export class Runtime {
         const { reason } = event
         if (event.ordered)
           this.fork(Effect.logWarning(`${path} failed while it stopped`, causeIn(reason)).pipe(annotated))
-        else this.fork(Effect.logWarning(`${path} ended: ${reason._tag}`, causeIn(reason)).pipe(annotated))
+        else {
+          const how = reason._tag === "Killed" ? "was killed" : "crashed"
+          this.fork(Effect.logWarning(`${path} ${how}`, causeIn(reason)).pipe(annotated))
+        }
         return
       }
+      case "StartFailed":
+        this.fork(Effect.logWarning(`${path} failed to start again`, event.cause).pipe(annotated))
+        return
+      case "BackingOff":
+        this.fork(Effect.logInfo(`${path} is restarted in ${Duration.format(event.delay)}`).pipe(annotated))
+        return
       case "Failed":
         this.fork(Effect.logError(`${path} is not restarted`, causeIn(event.reason)).pipe(annotated))
         return
       case "GaveUp":
         this.fork(
           Effect.logError(
-            `${path} gave up on ${event.child}: more than ${event.intensity.restarts} restarts within ${Duration.format(
-              event.intensity.within
-            )}`,
+            event.why === "intensity"
+              ? `${path} gave up on ${event.child}: more than ${event.intensity.restarts} restarts within ${Duration.format(
+                  event.intensity.within
+                )}`
+              : `${path} gave up on ${event.child}, which escalated`,
             event.cause
           ).pipe(annotated)
         )
@@ -228,6 +239,9 @@ const isLoud = (body: EventBody): boolean => {
   switch (body._tag) {
     case "Exited":
       return body.ordered ? body.reason._tag === "Shutdown" && body.reason.cause !== undefined : isUnclean(body.reason)
+    case "StartFailed":
+      return body.incarnation > 1 // whoever asked for the first start is told how it failed
+    case "BackingOff":
     case "Failed":
     case "GaveUp":
     case "Leaked":

@@ -98,12 +98,13 @@ export abstract class Supervising extends Mount implements Parent {
         runtime.emit(child, { _tag: "Removed" })
         child.revoke()
       },
-      gaveUp: (child, trouble) => {
+      gaveUp: (child, trouble, why) => {
         life.trouble = trouble
         const wallOffset = runtime.clock.currentTimeMillisUnsafe() - runtime.nanos() / 1e6
         runtime.emit(this, {
           _tag: "GaveUp",
           child: child.id,
+          why,
           cause: trouble?.cause ?? Cause.empty,
           intensity: { restarts: life.intensity.restarts, within: life.intensity.within },
           restarts: RestartIntensity.times(life.intensity).map((nanos) => Math.round(nanos / 1e6 + wallOffset))

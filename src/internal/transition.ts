@@ -85,6 +85,9 @@ export type Answer<F> =
 /** Where an answer goes; the shell knows what is behind it. */
 export type Reply<F> = (answer: Answer<F>) => void
 
+/** Why a supervisor gives up: its intensity is spent, or a child's directive or the end of its backoff says so. */
+export type WhyGaveUp = "intensity" | "escalated"
+
 /** How a supervisor ended. */
 export type Ending<C, F> =
   | { readonly _tag: "Stopped" }
@@ -144,7 +147,7 @@ export interface Emit<C, F> {
   restarting(child: C, left: number): void
   /** the child is no longer part of the tree */
   forgotten(child: C): void
-  gaveUp(child: C, failure: F): void
+  gaveUp(child: C, failure: F, why: WhyGaveUp): void
   /** the significant `child` has ended: so does the supervisor */
   autoShutdown(child: C): void
   ready(): void
@@ -462,7 +465,7 @@ const ended = <C extends Child, F>(state: State<C, F>, message: Ended<C, F>, emi
       return
     }
     case "escalate":
-      return giveUp(state, child, message.failure, emit)
+      return giveUp(state, child, message.failure, "escalated", emit)
     case "forget":
     case "stop":
     case "fail":
@@ -506,7 +509,7 @@ const startFailed = <C extends Child, F>(state: State<C, F>, message: Ended<C, F
         : begin(state, emit, { kind: "restart" })
     }
     case "escalate":
-      return giveUp(state, child, failure, emit)
+      return giveUp(state, child, failure, "escalated", emit)
     case "forget":
     case "stop":
     case "fail":
@@ -548,7 +551,7 @@ const restart = <C extends Child, F>(
   failure: F | undefined,
   emit: Emit<C, F>
 ): void => {
-  if (!RestartIntensity.record(state.intensity, now)) return giveUp(state, child, failure, emit)
+  if (!RestartIntensity.record(state.intensity, now)) return giveUp(state, child, failure, "intensity", emit)
   child.state = "stopped"
   if (state.interrupted?.child === child) state.interrupted = undefined
   emit.restarting(child, RestartIntensity.left(state.intensity, now))
@@ -569,11 +572,17 @@ const restart = <C extends Child, F>(
   }
 }
 
-const giveUp = <C extends Child, F>(state: State<C, F>, child: C, failure: F | undefined, emit: Emit<C, F>): void => {
+const giveUp = <C extends Child, F>(
+  state: State<C, F>,
+  child: C,
+  failure: F | undefined,
+  why: WhyGaveUp,
+  emit: Emit<C, F>
+): void => {
   child.state = "failed"
   state.phase = "stopping"
   state.ending = { _tag: "GaveUp", child, failure: failure as F }
-  emit.gaveUp(child, failure as F)
+  emit.gaveUp(child, failure as F, why)
   refuseWaiting(state)
   begin(state, emit, { kind: "stop", stopAt: state.order.length - 1 })
 }
