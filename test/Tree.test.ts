@@ -13,6 +13,7 @@ import {
   Schema,
   Stream
 } from "effect"
+import { format } from "effect/Formatter"
 import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, Child, Failure, Supervisor, Tree } from "espalier"
@@ -282,12 +283,116 @@ describe("Tree", () => {
         assert.deepStrictEqual(
           lines.map((line) => line.split(",")[0]),
           [
-            "Warn root/a ended: Error",
-            "Warn root/a ended: Error",
+            "Warn root/a crashed",
+            "Warn root/a crashed",
             "Error root gave up on a: more than 1 restarts within 1m",
             "Error root/hung did not stop in its grace time and was abandoned"
           ]
         )
+      })
+    )
+  })
+
+  describe("what people read", () => {
+    it.effect("a supervisor that gives up says whether its intensity was spent or a child escalated", () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+        const ended = (child: Child.Child<never, never, never>) =>
+          Effect.gen(function* () {
+            const stage = new Stage()
+            const root = Supervisor.make("root", { children: [child] })
+            const { tree } = yield* stage.start(root, { log: true }).pipe(Effect.provide(Logger.layer([logger])))
+            const end = yield* Effect.forkChild(Effect.exit(tree.ended), { startImmediately: true })
+            yield* TestClock.adjust("1 minute")
+            yield* Fiber.join(end)
+            yield* quiet
+            return stage.of("GaveUp").map(({ why }) => why)
+          })
+        const die = Effect.die("boom")
+        assert.deepStrictEqual(yield* ended(Child.effect("a", die)), ["intensity"])
+        assert.deepStrictEqual(yield* ended(Child.effect("b", Effect.fail("no"), { onFailure: () => "escalate" })), [
+          "escalated"
+        ])
+        lines.length = 0
+        const once = Schedule.spaced("10 millis").pipe(Schedule.upTo({ times: 1 }))
+        assert.deepStrictEqual(yield* ended(Child.effect("c", die, { backoff: once })), ["escalated"])
+        assert.deepStrictEqual(
+          lines.map((line) => line.split(",")[0]),
+          ["Warn root/c crashed", "Info root/c is restarted in 10ms", "Warn root/c crashed", "Error root gave up on c"]
+        )
+      })
+    )
+
+    it.effect("a restart that fails to start is logged, a first start that fails is told to its caller alone", () =>
+      Effect.gen(function* () {
+        const lines: Array<string> = []
+        const logger = Logger.make(({ logLevel, message }) => void lines.push(`${logLevel} ${String(message)}`))
+        const stage = new Stage()
+        let starts = 0
+        const child = stage.child("a", {
+          init: Effect.suspend(() => {
+            starts += 1
+            return starts === 2 ? Effect.die("not yet") : Effect.void
+          })
+        })
+        const { tree } = yield* stage
+          .start(Supervisor.make("root", { children: [child] }), { log: true })
+          .pipe(Effect.provide(Logger.layer([logger])))
+        const root = yield* tree.find(["root"])
+        yield* Effect.flip(root.startChild(Child.make("b", Effect.die("never"))))
+        stage.end("a")
+        yield* until("it is back", () => stage.of("Started", "a").length === 2)
+        yield* quiet
+        assert.deepStrictEqual(
+          lines.map((line) => line.split(",")[0]),
+          ["Warn root/a crashed", "Warn root/a failed to start again"]
+        )
+      })
+    )
+
+    it.effect("references and handles show their place, not the tree behind it", () =>
+      Effect.gen(function* () {
+        class Mute extends Actor.Service<Mute>()("Mute", [Rpc.make("Wait", { payload: { n: Schema.Finite } })]) {}
+        class Mutes extends Supervisor.DynamicService<Mutes, void, Mute>()("Mutes") {}
+        const mute = Mute.child(Effect.succeed(Mute.handlers({ Wait: () => Effect.never })))
+        const stage = new Stage()
+        const { context, tree } = yield* stage.start(
+          Supervisor.make("root", { children: [mute, Mutes.child(() => mute)] })
+        )
+        const ref = Context.get(context, Mute)
+        const child = yield* Context.get(context, Mutes).start()
+        const shown = [ref, ref.tell, yield* tree.find(["root"]), Context.get(context, Mutes), child, child.ref]
+        const texts = ["Ref(root/Mute)", "Ref(root/Mute)", "Handle(root)", "Dynamic(root/Mutes)"]
+        texts.push("DynamicChild(root/Mutes/1)", "Ref(root/Mutes/1)")
+        assert.deepStrictEqual(shown.map(String), texts)
+        assert.deepStrictEqual(
+          shown.map((one) => JSON.stringify(one)),
+          texts.map((text) => JSON.stringify(text))
+        )
+        for (const [i, one] of shown.entries()) {
+          assert.isBelow(format({ one }).length, 60)
+          assert.include(format({ one }), texts[i]!)
+        }
+        const defect = Cause.squash(yield* Effect.flip(Effect.sandbox(ref.Wait({ n: Number.NaN })))) as Error
+        assert.match(defect.message, /^Mute\.Wait: the payload does not pass its schema: [^{}]*finite[^{}]*\["n"\]/s)
+      })
+    )
+
+    it.effect("a refusal says what is not there", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        const { tree } = yield* stage.start(Supervisor.make("house", { children: [] }))
+        const house = yield* tree.find(["house"])
+        const messages = yield* Effect.forEach(
+          [house.stopChild("nope"), tree.find(["hous"]), tree.find(["house", "x", "y"])] as const,
+          (request) => Effect.map(Effect.flip(request as Effect.Effect<unknown, Tree.ChildRefused>), (it) => it.message)
+        )
+        assert.deepStrictEqual(messages, [
+          'house has no child "nope"',
+          'the tree has no root "hous"',
+          'house has no child "x"'
+        ])
       })
     )
   })
@@ -338,7 +443,15 @@ describe("Tree", () => {
               intensity: { restarts: 5, within: minute, left: 4 },
               children: [
                 { ...leaf, id: "a", path: ["root", "inner", "a"], state: "running", incarnation: 2, restarts: 1 },
-                { ...leaf, id: "b", path: ["root", "inner", "b"], state: "backing-off", incarnation: 1, restarts: 0 }
+                {
+                  ...leaf,
+                  id: "b",
+                  path: ["root", "inner", "b"],
+                  state: "backing-off",
+                  incarnation: 1,
+                  restarts: 0,
+                  retryAt: 3_600_000
+                }
               ]
             },
             {
@@ -450,7 +563,7 @@ describe("Tree", () => {
           a.startChild(stage.child("x"))
         ]) {
           const error = yield* Effect.flip(request as Effect.Effect<unknown, Tree.ChildRefused>)
-          assert.strictEqual(error.message, "root/a refused: child x not-a-supervisor")
+          assert.strictEqual(error.message, 'root/a refused "x": not-a-supervisor')
         }
       })
     )

@@ -111,7 +111,7 @@ describe("K: dynamic supervisors", () => {
         const b = yield* crew.start("b")
         const refused = yield* Effect.flip(crew.start("c"))
         assert.instanceOf(refused, Tree.ChildRefused)
-        assert.strictEqual(refused.message, "ship/crew refused: child 3 max-children")
+        assert.strictEqual(refused.message, 'ship/crew refused "3": max-children')
         assert.notInclude(stage.log, "start c")
         yield* b.stop
         yield* crew.start("d")
