@@ -433,6 +433,9 @@ const millisOf = (timeout: Duration.Input): number => durationOf("Actor.Timeout:
 const isUrgent = (rpc: Rpc.AnyWithProps): boolean =>
   Context.getOrUndefined(rpc.annotations as Context.Context<Control>, Control) === true
 
+/** Whether a fiber is, or may be, what its child must finish to be ready. */
+const inInit = (fiber: Fiber.Fiber<unknown, unknown>): boolean => fiber.getRef(CurrentLife)?.ready !== true
+
 /** A class of references for one protocol: methods are shared, a reference holds its mount alone. */
 const makeRef = (
   id: string,
@@ -462,7 +465,7 @@ const makeRef = (
         const fiber = Fiber.getCurrent()!
         const asked = Context.getOrUndefined(fiber.context as Context.Context<Timeout>, Timeout)
         const millis = asked === undefined ? ownMillis : millisOf(asked)
-        if (!mount.serving && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
+        if (!mount.serving && inInit(fiber) && mount.waitsFor(fiber.getRef(CurrentNode) as Mount | undefined)) {
           return resume(Effect.fail(cheaply(() => new ActorNotStarted({ actor: mount.path, rpc: tag }))))
         }
         if (mount.isRunBy(fiber)) {

@@ -29,73 +29,19 @@ import * as Stream from "effect/Stream"
 import type * as Child from "./Child.ts"
 import { check as checkSpec } from "./internal/check.ts"
 import type { ChildRefused, GaveUp, StartFailure } from "./internal/errors.ts"
-import type * as model from "./internal/model.ts"
+import type { ChildInfo, ChildSpec, Counts, Event, Snapshot } from "./internal/model.ts"
 
 export { ChildRefused } from "./internal/errors.ts"
-
-/**
- * Why an incarnation ended.
- *
- * @category models
- * @since 0.1.0
- */
-export type ExitReason = model.ExitReason
-
-/**
- * What happened in the tree, one step.
- *
- * @category models
- * @since 0.1.0
- */
-export type Event = model.Event
-
-/**
- * Why a message was not handled.
- *
- * @category models
- * @since 0.1.0
- */
-export type DeadLetterReason = model.DeadLetterReason
-
-/**
- * The state of a node.
- *
- * @category models
- * @since 0.1.0
- */
-export type NodeState = model.NodeState
-
-/**
- * One node and what is below it, at one moment.
- *
- * @category models
- * @since 0.1.0
- */
-export type Snapshot = model.Snapshot
-
-/**
- * One child of a supervisor, at one moment.
- *
- * @category models
- * @since 0.1.0
- */
-export type ChildInfo = model.ChildInfo
-
-/**
- * How many children a supervisor has.
- *
- * @category models
- * @since 0.1.0
- */
-export type Counts = model.Counts
-
-/**
- * The spec of a child as it is followed, defaults filled in.
- *
- * @category models
- * @since 0.1.0
- */
-export type ChildSpec = model.ChildSpec
+export type {
+  ChildInfo,
+  ChildSpec,
+  Counts,
+  DeadLetterReason,
+  Event,
+  ExitReason,
+  NodeState,
+  Snapshot
+} from "./internal/model.ts"
 
 /**
  * What a stop left behind.

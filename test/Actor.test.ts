@@ -254,6 +254,28 @@ describe("Actor", () => {
       })
     )
 
+    it.effect("an ask from what runs already to a younger sibling waits until it has started: it holds nobody up", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        let seen: Exit.Exit<unknown, unknown> | undefined
+        const early = Child.effect(
+          "early",
+          Effect.gen(function* () {
+            seen = yield* Effect.exit((yield* Counter).Add({ by: 1 }))
+            return yield* Effect.never
+          })
+        )
+        const inner = Supervisor.make("inner", { children: [early, stage.child("slow", { init: Effect.sleep(100) })] })
+        const starting = yield* forked(stage.start(Supervisor.make("root", { children: [inner, counter(stage)] })))
+        yield* quiet
+        assert.isUndefined(seen)
+        yield* TestClock.adjust(100)
+        yield* Fiber.join(starting)
+        yield* until("it has its answer", () => seen !== undefined)
+        assert.deepStrictEqual(seen, Exit.succeed(1))
+      })
+    )
+
     for (const [where, build] of [
       [
         "inside a younger supervisor",

@@ -53,7 +53,7 @@ export const reasonOf = (exit: Exit.Exit<unknown, unknown>, ordered: boolean, su
 export const causeOf = (reason: ExitReason): Cause.Cause<unknown> =>
   reason._tag === "Normal" ? Cause.empty : (reason.cause ?? Cause.empty)
 
-/** The default directive of each kind of failure (decisions.md §4). */
+/** The default directive of each kind of failure. */
 export const defaultDirective = (kind: Failure.Kind | undefined): Directive => {
   switch (kind) {
     case "capability":

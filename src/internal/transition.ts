@@ -30,7 +30,20 @@ export type Restart = "always" | "on-failure" | "never"
 /** When a supervisor ends because its significant children have. */
 export type AutoShutdown = "never" | "any-significant" | "all-significant"
 
-/** The states of a node, as decisions.md lists them. */
+/**
+ * The state of a node.
+ *
+ * **Details**
+ *
+ * - `starting`: its init is under way. `running`: it is ready.
+ * - `backing-off`: it waits for its restart. `stopping`: it was asked to end.
+ * - `stopped`: it ended, or was stopped, and may be started on request. `failed`: so it is, because a restart cannot help.
+ * - `gave-up`: a supervisor that spent its intensity and is not restarted.
+ * - `leaked`: it did not end in its grace time and was abandoned.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type NodeState =
   | "starting"
   | "running"
