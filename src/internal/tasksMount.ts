@@ -246,7 +246,9 @@ export class TasksMount extends Mount {
     if (this.runtime.leaks.delete(job)) {
       this.leaked -= 1
       this.runtime.emit(job, { _tag: "LeakEnded", incarnation: 1 })
-    } else if (life.fenced.delete(job) && life.fenced.size === 0) this.finished(life, Exit.void)
+    }
+    // It may be both: whoever heard that it was revoked may have abandoned it before its turn to be fenced came.
+    if (life.fenced.delete(job) && life.fenced.size === 0) this.finished(life, Exit.void)
   }
 
   /** A stop ends with the last task. */
