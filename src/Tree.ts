@@ -78,8 +78,9 @@ export interface StartedChild<Provides> {
  *
  * **Details**
  *
- * Requests to a supervisor are decided one at a time, in order of arrival, together with the exits of its children. They
- * spend nothing of the restart intensity. A request that waits fails with `not-running` as soon as the supervisor begins
+ * Requests to a supervisor are decided one at a time, in order of arrival, together with the exits of its children: while
+ * it starts or stops one child, also in a restart, the others' requests wait, as long as that init or grace time takes.
+ * They spend nothing of the restart intensity. A request that waits fails with `not-running` as soon as the supervisor begins
  * to stop. A request whose caller is interrupted is carried out all the same. Reading (`children`, `counts`, `specOf`)
  * waits for nothing, and shows a supervisor in the middle of its work as it stands.
  *
