@@ -233,6 +233,27 @@ describe("Watch", () => {
       })
     )
 
+    it.effect("a notice that crashes its watcher is spent: it is reported, and another watch is a new one", () =>
+      Effect.gen(function* () {
+        class Frail extends Actor.Service<Frail>()("Frail", [Rpc.make("Gone", {})]) {}
+        const stage = new Stage()
+        const frail = Frail.child(Effect.succeed(Frail.handlers({ Gone: () => Effect.die("it cannot bear it") })))
+        const { context, tree } = yield* stage.start(Supervisor.make("root", { children: [frail, stage.child("a")] }))
+        const ref = Context.get(context, Frail)
+        const a = yield* tree.find(["root", "a"])
+        yield* (yield* tree.find(["root"])).stopChild("a")
+        for (const crashes of [1, 2]) {
+          yield* Watch.tell(ref, a, "Gone")
+          yield* until("it is back", () => stage.of("Started", "Frail").length === crashes + 1)
+          assert.deepStrictEqual(
+            stage.of("DeadLetter").map(({ message, reason }) => `${message} ${reason}`),
+            Array.from({ length: crashes }, () => "Gone crashed")
+          )
+          assert.isUndefined(watchersOf(ref))
+        }
+      })
+    )
+
     it.effect("asked again by a new incarnation, tells what that one wants, also when the end came before", () =>
       Effect.gen(function* () {
         const stage = new Stage()

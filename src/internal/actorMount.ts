@@ -289,8 +289,6 @@ export class ActorMount extends Mount implements Addressee {
 
   private deadLetter(envelope: Envelope, reason: DeadLetterReason): void {
     envelope.dropped()
-    // Whoever asked for a notice is gone: nobody misses it.
-    if (envelope instanceof Notice && reason === "stopped") return
     this.runtime.emit(this, { _tag: "DeadLetter", message: envelope.rpc, reason })
   }
 

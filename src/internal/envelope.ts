@@ -51,8 +51,7 @@ export class Envelope {
 }
 
 /**
- * The notice of a death that somebody asked for. It finds room in a full mailbox, stays over restarts, and is no dead
- * letter when nobody is left to read it.
+ * The notice of a death that somebody asked for. It finds room in a full mailbox, and stays over restarts.
  */
 export class Notice extends Envelope {
   private readonly over: () => void

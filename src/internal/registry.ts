@@ -14,7 +14,6 @@ import * as Option from "effect/Option"
 import * as Semaphore from "effect/Semaphore"
 
 import type { Feed } from "./feed.ts"
-import type { ExitReason } from "./model.ts"
 import type { Incarnation, Observer } from "./mount.ts"
 
 /** Marks a key that names an actor. */
@@ -69,8 +68,9 @@ class Owned<K, V> implements Observer {
     this.owner = ownerOf(life)
   }
 
-  over(life: Incarnation, _reason: ExitReason): void {
-    if (life === this.life) this.registry.ended(this)
+  /** This very incarnation is over: the place has no other until then. */
+  over(): void {
+    this.registry.ended(this)
   }
 }
 

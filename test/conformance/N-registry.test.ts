@@ -367,11 +367,11 @@ describe("N: the registry", () => {
       const b = Child.effect(
         "b",
         Effect.gen(function* () {
+          yield* names.register("y", "one")
           yield* names.unregister("nothing")
           yield* names.unregister("x")
           said.push(yield* Effect.flip(names.update("x", () => "stolen")))
           said.push(yield* Effect.flip(names.update("nothing", () => "made")))
-          yield* names.register("y", "one")
           said.push(yield* names.update("y", (value) => `${value}, two`))
           yield* names.unregister("nothing")
           return yield* Effect.never
