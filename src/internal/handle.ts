@@ -170,7 +170,7 @@ export const service = (runtime: Runtime, root: () => SupervisorMount): Tree.Tre
     // A start that was interrupted before it began has nothing to stop.
     if (mount.incarnation === 0) runtime.finish(Exit.void)
     // Not inside a decision: whoever asks may run in the middle of one, as an observer of events does.
-    else mount.runtime.post(() => mount.halt())
+    else mount.runtime.post(() => mount.stopRoot())
     // Code of the tree that cannot be interrupted would wait for its own end.
     if (asker !== undefined && asker.life.mount.runtime === runtime && holdsUp(asker)) return Effect.void
     return Effect.exit(Deferred.await(runtime.ended))

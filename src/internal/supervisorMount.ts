@@ -127,7 +127,17 @@ export class SupervisorMount extends Supervising {
   protected quit(life: Life, returns: boolean): void {
     if (this.parent === undefined) this.state = "stopping"
     if (!returns) this.settleThoseDown(life)
-    this.post({ _tag: "Stop", returns })
+    if (this.decides) core.transition(life.state, { _tag: "Stop", returns }, this.emitOf(life))
+    else this.post({ _tag: "Stop", returns })
+  }
+
+  private decides = false
+
+  /** Stops the tree, as a decision of its own: what is posted after it was asked for comes after the stop. */
+  stopRoot(): void {
+    this.decides = true
+    this.halt()
+    this.decides = false
   }
 
   /** Nothing will start the children that are down: those who wait for them need not wait for the others to stop. */
