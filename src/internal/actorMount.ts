@@ -405,7 +405,8 @@ export class ActorMount extends Mount implements Addressee {
       )
       const exit = fiber.pollUnsafe()
       if (exit === undefined) {
-        life.fiber = fiber
+        // The last answer may have ended the incarnation already: then its finalizers are what runs.
+        if (!life.closing) life.fiber = fiber
         fiber.addObserver((exit) => {
           if (life.fiber === fiber) life.fiber = undefined
           if (this.settleBurst(life, exit)) this.burst(life)
