@@ -491,7 +491,7 @@ describe("I: nesting", () => {
   )
 
   it.todo(
-    "C-104 a child's own logs carry its path : comes with the observability issue because a log annotation for every incarnation would cost each actor a context of its own"
+    "C-104 a child's own logs carry its path: left out, because a log annotation for every incarnation would cost each actor a context of its own"
   )
 
   it.effect(

@@ -682,10 +682,10 @@ describe("P: mailbox and stash", () => {
   )
 
   it.todo(
-    "C-161 a priority mailbox : left out because control messages and stash give the order that matters in constant time, and work that should not wait for other work is better off in an actor of its own"
+    "C-161 a priority mailbox: left out, because control messages and stash give the order that matters in constant time, and work that should not wait for other work is better off in an actor of its own"
   )
 
   it.todo(
-    "C-166 selective receive : left out because a typed protocol has no patterns to select by; the stash puts messages aside, and control messages reach an actor that defers the rest"
+    "C-166 selective receive: left out, because a typed protocol has no patterns to select by; the stash puts messages aside, and control messages reach an actor that defers the rest"
   )
 })
