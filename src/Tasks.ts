@@ -376,7 +376,7 @@ export interface Ref {
  * **Details**
  *
  * - `id`: the child's id. Default: the service's.
- * - `maxChildren`: tasks that may run at one time, a whole number >= 1 or `Infinity`. Default `Infinity` (Elixir's).
+ * - `maxChildren`: tasks that may run at one time, a whole number >= 1. Default `"unbounded"` (Elixir's).
  * - `shutdown`: the grace time of each task that does not bring its own, >= 0. The task is interrupted; if it and its
  *   finalizers are not finished in time it is abandoned. `0` interrupts and does not wait, `"abandon"` likewise,
  *   `"Infinity"` waits as long as it takes. Default 5 seconds. A stop of the supervisor gives it to all tasks at the
@@ -387,7 +387,7 @@ export interface Ref {
  */
 export interface Options extends TaskOptions {
   readonly id?: string | undefined
-  readonly maxChildren?: number | undefined
+  readonly maxChildren?: number | "unbounded" | undefined
 }
 
 /**
@@ -407,10 +407,16 @@ const patienceOf = (where: string, id: string, input: Duration.Input | "abandon"
 const ownPatience = (where: string, id: string, options: TaskOptions | undefined): Patience | undefined =>
   options?.shutdown === undefined ? undefined : patienceOf(where, id, options.shutdown)
 
-const wholeOf = (where: string, name: string, value: number, least: number, infinite = false): number => {
-  if ((Number.isSafeInteger(value) && value >= least) || (infinite && value === Number.POSITIVE_INFINITY)) return value
+const wholeOf = (where: string, name: string, value: number, least: number): number => {
+  if (Number.isSafeInteger(value) && value >= least) return value
+  throw new RangeError(`${where}: ${name} must be a whole number >= ${least}, got ${Child.show(value)}`)
+}
+
+const mostOf = (where: string, id: string, value: number | "unbounded"): number => {
+  if (value === "unbounded") return Number.POSITIVE_INFINITY
+  if (Number.isSafeInteger(value) && value >= 1) return value
   throw new RangeError(
-    `${where}: ${name} must be a whole number >= ${least}${infinite ? " or Infinity" : ""}, got ${Child.show(value)}`
+    `${where}: maxChildren of ${id} must be a whole number >= 1 or unbounded, got ${Child.show(value)}`
   )
 }
 
@@ -490,7 +496,7 @@ export const Service =
       const policy = Child.policyOf(where, options?.id ?? id, undefined, Child.supervisorDefaults)
       const spec = {
         key: id,
-        maxChildren: wholeOf(where, `maxChildren of ${policy.id}`, options?.maxChildren ?? Infinity, 1, true),
+        maxChildren: mostOf(where, policy.id, options?.maxChildren ?? "unbounded"),
         patience: patienceOf(where, policy.id, options?.shutdown ?? Child.workerDefaults.shutdown),
         ref: makeRef
       }

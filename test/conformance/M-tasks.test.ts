@@ -570,11 +570,11 @@ describe("M: limits and ends", () => {
           stream({ timeout: Number.NaN }),
           stream({ onTimeout: "kill" }),
           stream({ ordered: "yes" }),
-          refused(() => Jobs.child({ maxChildren: Infinity, shutdown: "Infinity" }))
+          refused(() => Jobs.child({ maxChildren: "unbounded", shutdown: "Infinity" }))
         ],
         [
-          "Tasks.child: maxChildren of Jobs must be a whole number >= 1 or Infinity, got 0",
-          "Tasks.child: maxChildren of Jobs must be a whole number >= 1 or Infinity, got 1.5",
+          "Tasks.child: maxChildren of Jobs must be a whole number >= 1 or unbounded, got 0",
+          "Tasks.child: maxChildren of Jobs must be a whole number >= 1 or unbounded, got 1.5",
           "Tasks.child: shutdown of Jobs must be a duration >= 0, got NaN",
           'Tasks.child: id must be a string that is not empty, got ""',
           "Tasks.run: shutdown of Jobs must be a duration >= 0, got soon",
