@@ -5,7 +5,7 @@
 import { Deferred, Effect, Fiber, Queue } from "effect"
 
 import type { Contender } from "../util.ts"
-import { at, heap, now } from "../util.ts"
+import { at, heap, medianOf, now } from "../util.ts"
 
 type Handle<S, M> = (state: S, message: M) => S | Effect.Effect<S, string>
 
@@ -100,6 +100,12 @@ const asks = (n: number, askers: number) =>
     return ((now() - t0) * 1000) / n
   })
 
+const asksTimed = (times: Float64Array) =>
+  Effect.gen(function* () {
+    const one = ask(yield* server)
+    return yield* medianOf(one, times)
+  })
+
 const crashing = (s: number, message: string): number | Effect.Effect<number, string> =>
   message === "crash" ? Effect.fail("boom") : s + 1
 
@@ -180,9 +186,11 @@ export const contender: Contender = {
     return { "tell-plain": one, "tell-effect": one, "fan-in-plain": many, "fan-in-effect": many }
   },
   W3: async (scale) => {
+    const times = new Float64Array(at(50_000, scale))
+    const p50 = await run(asksTimed(times))
     const one = await run(asks(at(50_000, scale), 1))
     const many = await run(asks(at(100_000, scale), 100))
-    return { ask: one, "ask-effect": one, "ask-100": many, "ask-100-effect": many }
+    return { ask: one, "ask-p50": p50, "ask-effect": one, "ask-100": many, "ask-100-effect": many }
   },
   W4: async (scale) => {
     const restart = await run(restarts(at(5_000, scale), at(20_000, scale)))

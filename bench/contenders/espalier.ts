@@ -4,7 +4,7 @@ import { Rpc } from "effect/rpc"
 
 import { Actor, Child, Supervisor } from "../../src/index.ts"
 import type { Contender } from "../util.ts"
-import { at, heap, now } from "../util.ts"
+import { at, heap, medianOf, now } from "../util.ts"
 
 class Counter extends Actor.Service<Counter>()("Counter", [
   Rpc.make("Add", { payload: Schema.Number, success: Schema.Number }),
@@ -108,6 +108,12 @@ const asks = (n: number, askers: number, effects: boolean) =>
     })
   )
 
+const asksTimed = (times: Float64Array) =>
+  inTree(
+    counter(() => {}, false),
+    Effect.flatMap(Counter, (ref) => medianOf(ref.Add(1), times))
+  )
+
 interface Setting {
   /** children that crash in turn */
   readonly size: number
@@ -164,6 +170,7 @@ export const contender: Contender = {
     "fan-in-effect": await run(tells(at(1_000_000, scale), 100, true))
   }),
   W3: async (scale) => ({
+    "ask-p50": await run(asksTimed(new Float64Array(at(50_000, scale)))),
     ask: await run(asks(at(50_000, scale), 1, false)),
     "ask-effect": await run(asks(at(50_000, scale), 1, true)),
     "ask-100": await run(asks(at(100_000, scale), 100, false)),
