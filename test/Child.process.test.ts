@@ -1,7 +1,7 @@
 /**
  * Real processes: how they start, get ready, end, and are stopped with all that they started.
  *
- * Every test with a process is an `it.live`: the operating system knows no test clock. They wait for events.
+ * Every test with a process runs in real time: the operating system knows no test clock. They wait for events.
  */
 import { existsSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -15,6 +15,7 @@ import { Child, Supervisor, type Tree } from "espalier"
 
 import * as NodePort from "../src/NodePort.ts"
 import { alive, happens, node, real, sh } from "./fixtures/live.ts"
+import { withProcesses } from "./fixtures/real.ts"
 import { nodeOf, Stage } from "./fixtures/stage.ts"
 
 const root = <E, R>(child: Child.Child<never, E, R>) => Supervisor.make("root", { children: [child] })
@@ -33,7 +34,7 @@ const folder = mkdtempSync(join(tmpdir(), "espalier-process-"))
 
 describe("Child.process", () => {
   describe("stops", () => {
-    it.live("R-114 with SIGTERM, and the end is clean", () =>
+    withProcesses("R-114 with SIGTERM, and the end is clean", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const lines: Array<string> = []
@@ -52,7 +53,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 with SIGKILL at the grace time, and the grandchild goes too", () =>
+    withProcesses("R-114 with SIGKILL at the grace time, and the grandchild goes too", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { output, pids } = listener()
@@ -77,7 +78,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 and a reader that fails on its last lines is in the cause", () =>
+    withProcesses("R-114 and a reader that fails on its last lines is in the cause", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const script = `trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done`
@@ -92,7 +93,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live.each(["abandon", 0] as const)("R-114 at once when shutdown is %s, without asking", (shutdown) =>
+    withProcesses.each(["abandon", 0] as const)("R-114 at once when shutdown is %s, without asking", (shutdown) =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { lines, output, pids } = listener()
@@ -107,7 +108,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 also one that writes much while it stops", () =>
+    withProcesses("R-114 also one that writes much while it stops", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { lines, output } = listener()
@@ -124,7 +125,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 although somebody outside the group holds the pipe, and says what is not read", () =>
+    withProcesses("R-114 although somebody outside the group holds the pipe, and says what is not read", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { output, pids } = listener()
@@ -146,7 +147,7 @@ describe("Child.process", () => {
   })
 
   describe("ends", () => {
-    it.live("R-114 with code 3: a typed error, restarted like a crash", () =>
+    withProcesses("R-114 with code 3: a typed error, restarted like a crash", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const seen: Array<Child.ProcessFailure> = []
@@ -180,7 +181,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 with code 0: a clean end", () =>
+    withProcesses("R-114 with code 0: a clean end", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = Child.process("app", sh("exit 0"), { restart: "on-failure" })
@@ -190,7 +191,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 by a signal from outside: a typed error, and a new process", () =>
+    withProcesses("R-114 by a signal from outside: a typed error, and a new process", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { output, pids } = listener()
@@ -212,7 +213,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 and what it left behind in its group is gone before the next one starts", () =>
+    withProcesses("R-114 and what it left behind in its group is gone before the next one starts", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { output, pids } = listener()
@@ -232,7 +233,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 when the reader of its output fails, with that error", () =>
+    withProcesses("R-114 when the reader of its output fails, with that error", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         // That it must be killed too does not make a bug of it.
@@ -248,7 +249,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 when its input breaks, with a typed error", () =>
+    withProcesses("R-114 when its input breaks, with a typed error", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const stdin = Stream.fromEffect(Effect.andThen(ChildProcess.make("not-a-command"), Effect.never)).pipe(
@@ -267,7 +268,7 @@ describe("Child.process", () => {
   })
 
   describe("starts", () => {
-    it.live("R-114 when a line says so, from the stream that is meant", () =>
+    withProcesses("R-114 when a line says so, from the stream that is meant", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { lines, output } = listener()
@@ -278,7 +279,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 when its port is open", () =>
+    withProcesses("R-114 when its port is open", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const free = node(
@@ -303,7 +304,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 when a probe succeeds; one that fails or says false is asked again", () =>
+    withProcesses("R-114 when a probe succeeds; one that fails or says false is asked again", () =>
       Effect.gen(function* () {
         class Answers extends Context.Service<Answers, Array<Effect.Effect<boolean, string>>>()("Answers") {}
         const stage = new Stage()
@@ -315,7 +316,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 or not in time: the start fails with InitTimeout, and no process is left", () =>
+    withProcesses("R-114 or not in time: the start fails with InitTimeout, and no process is left", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const logged: Array<unknown> = []
@@ -342,7 +343,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 not when it ends before it is ready, whatever its code", () =>
+    withProcesses("R-114 not when it ends before it is ready, whatever its code", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = Child.process("app", sh("echo no disk >&2; exit 0"), {
@@ -360,7 +361,7 @@ describe("Child.process", () => {
 
     const locked = join(folder, "locked")
     writeFileSync(locked, "#!/bin/sh\n", { mode: 0o600 })
-    it.live.each([
+    withProcesses.each([
       ["a command that is missing", ChildProcess.make(join(folder, "none")), "not-found"],
       ["a command that may not be run", ChildProcess.make(locked), "permission-denied"],
       ["a working folder that is missing", sh("exit 0", { cwd: join(folder, "none") }), "not-found"],
@@ -376,7 +377,7 @@ describe("Child.process", () => {
       }).pipe(real)
     )
 
-    it.live("R-114 a command that goes missing stops the child, not the tree", () =>
+    withProcesses("R-114 a command that goes missing stops the child, not the tree", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const command = join(folder, "once")
@@ -390,7 +391,7 @@ describe("Child.process", () => {
     )
   })
 
-  it.live("R-114 its lines are logged with the child's path, at a level by stream, long ones in parts", () =>
+  withProcesses("R-114 its lines are logged with the child's path, at a level by stream, long ones in parts", () =>
     Effect.gen(function* () {
       const stage = new Stage()
       const logged: Array<readonly [unknown, string, unknown]> = []

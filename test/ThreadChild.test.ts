@@ -1,7 +1,7 @@
 /**
  * Real threads: how they start, get ready, end, are stopped or terminated, and what they are told and tell.
  *
- * Every test with a thread is an `it.live`: a thread knows no test clock. They wait for events.
+ * Every test with a thread runs in real time: a thread knows no test clock. They wait for events.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, DateTime, Effect, Queue, Schema, Stream } from "effect"
@@ -9,6 +9,7 @@ import { type Child, Supervisor, type Tree } from "espalier"
 
 import * as ThreadChild from "../src/ThreadChild.ts"
 import { happens } from "./fixtures/live.ts"
+import { withThreads } from "./fixtures/real.ts"
 import { nodeOf, quiet, Stage } from "./fixtures/stage.ts"
 
 const entry = new URL("./fixtures/thread.ts", import.meta.url)
@@ -32,7 +33,7 @@ const listener = () => {
 
 describe("ThreadChild.make", () => {
   describe("stops", () => {
-    it.live("R-114 a thread that is asked, and takes what it says on the way down", () =>
+    withThreads("R-114 a thread that is asked, and takes what it says on the way down", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { lines, messages, output, receive } = listener()
@@ -47,7 +48,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live.each(["busy", "stubborn"])("R-114 a %s thread is terminated at the grace time, and is gone", (part) =>
+    withThreads.each(["busy", "stubborn"])("R-114 a %s thread is terminated at the grace time, and is gone", (part) =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = ThreadChild.make("worker", entry, { argv: [part], ready: "message", shutdown: "200 millis" })
@@ -64,7 +65,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live.each([0, "abandon"] as const)("R-114 a thread at once when shutdown is %s", (shutdown) =>
+    withThreads.each([0, "abandon"] as const)("R-114 a thread at once when shutdown is %s", (shutdown) =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { lines, output } = listener()
@@ -78,7 +79,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 a thread whose way down crashes: the stop succeeds", () =>
+    withThreads("R-114 a thread whose way down crashes: the stop succeeds", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = ThreadChild.make("worker", entry, { argv: ["throws in its stop"], ready: "message" })
@@ -94,7 +95,7 @@ describe("ThreadChild.make", () => {
   })
 
   describe("ends", () => {
-    it.live("R-114 when it throws: with message and stack, and is restarted", () =>
+    withThreads("R-114 when it throws: with message and stack, and is restarted", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = ThreadChild.make("worker", entry, { argv: ["throws"] })
@@ -111,7 +112,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 when what it throws is no error", () =>
+    withThreads("R-114 when what it throws is no error", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = ThreadChild.make("worker", entry, { argv: ["throws a text"], onFailure: () => "stop" })
@@ -123,7 +124,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 when it has no memory left: only the thread, and it is restarted", () =>
+    withThreads("R-114 when it has no memory left: only the thread, and it is restarted", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         let count = 0
@@ -141,7 +142,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 with a code that is not 0: a typed error with its last lines", () =>
+    withThreads("R-114 with a code that is not 0: a typed error with its last lines", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = ThreadChild.make("worker", entry, { argv: ["exits"], output: "ignore", onFailure: () => "stop" })
@@ -154,7 +155,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 with code 0 or when only the stop is waited for: a clean end", () =>
+    withThreads("R-114 with code 0 or when only the stop is waited for: a clean end", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const make = (part: string) => ThreadChild.make(part, entry, { argv: [part], restart: "on-failure" })
@@ -166,7 +167,7 @@ describe("ThreadChild.make", () => {
   })
 
   describe("starts", () => {
-    it.live("R-114 not without its entry, nor without what that needs: the child stops", () =>
+    withThreads("R-114 not without its entry, nor without what that needs: the child stops", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const missing = ThreadChild.make("missing", new URL("./fixtures/none.ts", import.meta.url))
@@ -182,7 +183,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 not when its data cannot be cloned", () =>
+    withThreads("R-114 not when its data cannot be cloned", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = ThreadChild.make("worker", entry, { workerData: () => {} })
@@ -193,7 +194,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live.each([
+    withThreads.each([
       ["done", ThreadChild.ThreadExited, /ended with code 0 before it was ready$/],
       ["throws", ThreadChild.ThreadCrashed, /it is no order$/]
     ] as const)("R-114 not when it ends before its first message (%s)", ([part, type, message]) =>
@@ -206,7 +207,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 or not in time: InitTimeout, and no thread is left", () =>
+    withThreads("R-114 or not in time: InitTimeout, and no thread is left", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const child = ThreadChild.make("worker", entry, {
@@ -224,7 +225,7 @@ describe("ThreadChild.make", () => {
   })
 
   describe("messages", () => {
-    it.live("R-114 go both ways through their schemas, in order, over restarts", () =>
+    withThreads("R-114 go both ways through their schemas, in order, over restarts", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const numbers = yield* Queue.unbounded<DateTime.Utc>()
@@ -249,7 +250,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 wait until the thread has done with the ones before", () =>
+    withThreads("R-114 wait until the thread has done with the ones before", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         let taken = 0
@@ -273,7 +274,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 wait for a thread that listens late", () =>
+    withThreads("R-114 wait for a thread that listens late", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { messages, receive } = listener()
@@ -284,7 +285,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 that are not what was agreed on fail the child, in either direction", () =>
+    withThreads("R-114 that are not what was agreed on fail the child, in either direction", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const stop = { onFailure: () => "stop" as const }
@@ -314,7 +315,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 beyond the capacity are dropped, each with an event, as are those that nobody receives", () =>
+    withThreads("R-114 beyond the capacity are dropped, each with an event, as are those that nobody receives", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const { messages } = listener()
@@ -338,7 +339,7 @@ describe("ThreadChild.make", () => {
       })
     )
 
-    it.live("R-114 a handler or a stream that fails, fails the child with its type", () =>
+    withThreads("R-114 a handler or a stream that fails, fails the child with its type", () =>
       Effect.gen(function* () {
         const stage = new Stage()
         const receive = ThreadChild.receive(Schema.Int, () => Effect.fail("full" as const))
@@ -368,7 +369,7 @@ describe("ThreadChild.make", () => {
     )
   })
 
-  it.live("R-114 its lines go where they should, and it gets its own environment", () =>
+  withThreads("R-114 its lines go where they should, and it gets its own environment", () =>
     Effect.gen(function* () {
       const stage = new Stage()
       const { lines, output } = listener()

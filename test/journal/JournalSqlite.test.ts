@@ -10,6 +10,7 @@ import { Journal, JournalSqlite } from "espalier/journal"
 import { make } from "../../src/journal/internal/sqliteJournal.ts"
 import { open } from "../../src/journal/internal/sqliteNode.ts"
 import { establish, schemaVersion } from "../../src/journal/internal/sqliteSchema.ts"
+import { withProcesses } from "../fixtures/real.ts"
 import { contract } from "./contract.ts"
 import { run } from "./fixtures/child.ts"
 import { connection, folder, freshPath, layerFresh, withJournal } from "./fixtures/folder.ts"
@@ -431,7 +432,7 @@ describe("layerSqlite", () => {
       60_000
     )
 
-    it.live(
+    withProcesses(
       "two processes that append to one run leave it dense, each acknowledged append in its own place",
       () =>
         // Live: two real processes compete for the file's lock, from making its tables on.

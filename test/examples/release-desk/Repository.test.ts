@@ -43,7 +43,7 @@ const problems = (repository: Repository.Repository) =>
 
 describe("Repository", () => {
   describe("open", () => {
-    it.live("lists the files by path, with their sizes", () =>
+    it.effect("lists the files by path, with their sizes", () =>
       Effect.map(opened({ "b/two.ts": "22", "a.md": "1", "b.ts": "333", "b/.hidden": "" }), (repository) => {
         assert.deepStrictEqual(repository.files, [
           { path: "a.md", bytes: 1 },
@@ -55,7 +55,7 @@ describe("Repository", () => {
       })
     )
 
-    it.live("skips version control, installed packages, caches and its own folder anywhere", () =>
+    it.effect("skips version control, installed packages, caches and its own folder anywhere", () =>
       Effect.map(
         opened({
           ".git/config": "",
@@ -72,7 +72,7 @@ describe("Repository", () => {
       )
     )
 
-    it.live("skips what looks like build output beside a manifest only, and says so", () =>
+    it.effect("skips what looks like build output beside a manifest only, and says so", () =>
       Effect.map(
         opened({ "package.json": "{}", "dist/a.js": "", "vendor/b.js": "", "src/build/c.ts": "", "src/dist/d.ts": "" }),
         (repository) => {
@@ -83,7 +83,7 @@ describe("Repository", () => {
       )
     )
 
-    it.live("obeys the ignore files of the root, of git and of folders, the deepest first", () =>
+    it.effect("obeys the ignore files of the root, of git and of folders, the deepest first", () =>
       Effect.map(
         opened({
           ".gitignore": "*.log\n/secret/\n# a comment\n!kept.log\n",
@@ -104,7 +104,7 @@ describe("Repository", () => {
       )
     )
 
-    it.live("does not obey a pattern whose matching could take exponential time, and says so", () =>
+    it.effect("does not obey a pattern whose matching could take exponential time, and says so", () =>
       Effect.map(
         opened({ ".gitignore": `${"a*".repeat(30)}b\n*.log\n`, [`${"a".repeat(200)}.txt`]: "", "x.log": "" }),
         (repository) => {
@@ -114,14 +114,14 @@ describe("Repository", () => {
       )
     )
 
-    it.live("obeys no ignore file that is binary, and says so", () =>
+    it.effect("obeys no ignore file that is binary, and says so", () =>
       Effect.map(opened({ ".gitignore": Uint8Array.of(0, 1, 2), "a.txt": "" }), (repository) => {
         assert.deepStrictEqual(paths(repository), [".gitignore", "a.txt"])
         assert.deepStrictEqual(problems(repository), ["unreadable-gitignore low .gitignore"])
       })
     )
 
-    it.live("follows no symbolic link, and reports those that loop, break or leave the root", () =>
+    it.effect("follows no symbolic link, and reports those that loop, break or leave the root", () =>
       Effect.map(
         opened(
           { "a/file.ts": "" },
@@ -147,7 +147,7 @@ describe("Repository", () => {
       )
     )
 
-    it.live("reports a folder that cannot be read, and lists the others", () =>
+    it.effect("reports a folder that cannot be read, and lists the others", () =>
       Effect.map(
         opened(
           { "locked/a.ts": "", "open/b.ts": "" },
@@ -166,7 +166,7 @@ describe("Repository", () => {
       )
     )
 
-    it.live("reports a file that is gone before it was looked at, and one whose name is no UTF-8", () =>
+    it.effect("reports a file that is gone before it was looked at, and one whose name is no UTF-8", () =>
       Effect.map(
         opened(
           { "a.ts": "" },
@@ -194,13 +194,13 @@ describe("Repository", () => {
       )
     )
 
-    it.live("takes names with line breaks, quotes and spaces as they are", () =>
+    it.effect("takes names with line breaks, quotes and spaces as they are", () =>
       Effect.map(opened({ "a\nb.ts": "", ' "x" .ts': "", "-rf": "", "__proto__/constructor": "" }), (repository) =>
         assert.deepStrictEqual(paths(repository), [' "x" .ts', "-rf", "__proto__/constructor", "a\nb.ts"])
       )
     )
 
-    it.live("stops at the bound on files, which the first in order stay within, and says so", () =>
+    it.effect("stops at the bound on files, which the first in order stay within, and says so", () =>
       Effect.map(
         opened({ "a.ts": "", "b.ts": "", "c/d.ts": "", "e.ts": "" }, { bounds: { maxFiles: 2 } }),
         (repository) => {
@@ -210,28 +210,28 @@ describe("Repository", () => {
       )
     )
 
-    it.live("says nothing of a bound that is reached and not passed", () =>
+    it.effect("says nothing of a bound that is reached and not passed", () =>
       Effect.map(opened({ "a.ts": "", "b/c.ts": "" }, { bounds: { maxFiles: 2 } }), (repository) => {
         assert.deepStrictEqual(paths(repository), ["a.ts", "b/c.ts"])
         assert.deepStrictEqual(repository.problems, [])
       })
     )
 
-    it.live("stops at the bound on depth, and says where", () =>
+    it.effect("stops at the bound on depth, and says where", () =>
       Effect.map(opened({ "a/b/c/d.ts": "", "a/e.ts": "" }, { bounds: { maxDepth: 2 } }), (repository) => {
         assert.deepStrictEqual(paths(repository), ["a/e.ts"])
         assert.deepStrictEqual(problems(repository), ["too-deep medium a/b/c"])
       })
     )
 
-    it.live("finds nothing in an empty folder, and nothing wrong with it", () =>
+    it.effect("finds nothing in an empty folder, and nothing wrong with it", () =>
       Effect.map(opened({}), (repository) => {
         assert.deepStrictEqual(repository.files, [])
         assert.deepStrictEqual(repository.problems, [])
       })
     )
 
-    it.live("fails with one sentence when the root is missing, a file, below a file, or refused", () =>
+    it.effect("fails with one sentence when the root is missing, a file, below a file, or refused", () =>
       Effect.scoped(
         Effect.gen(function* () {
           const root = yield* folder({ "a.txt": "" })
@@ -253,7 +253,7 @@ describe("Repository", () => {
       ).pipe(Effect.provide(NodeServices.layer))
     )
 
-    it.live("lists thousands of files", () =>
+    it.effect("lists thousands of files", () =>
       Effect.map(
         opened(
           {},
@@ -284,7 +284,7 @@ describe("Repository", () => {
         return [yield* Repository.read(repository, file), yield* Repository.text(repository, file)] as const
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 
-    it.live("gives the text, without a byte order mark, in UTF-8 or marked UTF-16", () =>
+    it.effect("gives the text, without a byte order mark, in UTF-8 or marked UTF-16", () =>
       Effect.gen(function* () {
         const marked = Uint8Array.of(0xef, 0xbb, 0xbf, 0x61)
         const little = Uint8Array.of(0xff, 0xfe, 0x61, 0)
@@ -295,7 +295,7 @@ describe("Repository", () => {
       })
     )
 
-    it.live.each([
+    it.effect.each([
       ["binary", "a NUL", Uint8Array.of(0x61, 0, 0x62)],
       ["binary", "noise", new Uint8Array(500).fill(0xe9)],
       ["too-large", "more than 2 MB", "x".repeat(2_000_001)]
@@ -306,7 +306,7 @@ describe("Repository", () => {
       })
     )
 
-    it.live("says unreadable for a file that is gone, or has become a link or a folder since", () =>
+    it.effect("says unreadable for a file that is gone, or has become a link or a folder since", () =>
       Effect.gen(function* () {
         const [gone] = yield* contents({}, "a.md")
         assert.deepStrictEqual(gone, { text: undefined, why: "unreadable", detail: "it is gone" })
@@ -317,7 +317,7 @@ describe("Repository", () => {
       })
     )
 
-    it.live("keeps a text with a few characters that are no UTF-8", () =>
+    it.effect("keeps a text with a few characters that are no UTF-8", () =>
       Effect.map(contents({ "a.txt": Uint8Array.of(0x63, 0x61, 0x66, 0xe9) }, "a.txt"), ([, text]) =>
         assert.strictEqual(text, "caf\uFFFD")
       )

@@ -9,8 +9,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+
+import { withProcesses } from "../../fixtures/real.ts"
 
 const project = fileURLToPath(new URL("../../..", import.meta.url))
 const main = join(project, "examples/release-desk/main.ts")
@@ -73,7 +75,7 @@ const runOf = (stdout: string): string => /^run (\S+)$/m.exec(stdout)?.[1] ?? ""
 const accepted = (stdout: string): number => stdout.match(/^\S+: accepted/gm)?.length ?? 0
 
 describe("the release desk", () => {
-  it.live("R-801 audits a repository and writes its report, in three files", () =>
+  withProcesses("R-801 audits a repository and writes its report, in three files", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const ended = yield* start(folder, [repository, "--fail-on", "never"])
@@ -99,7 +101,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("ends with 1 when a finding is as bad as --fail-on says, and prints nothing but JSON with --json", () =>
+  withProcesses("ends with 1 when a finding is as bad as --fail-on says, and prints nothing but JSON with --json", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const ended = yield* start(folder, [repository, "--fail-on", "info", "--json", "--out", "here"])
@@ -108,7 +110,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("R-801 R-206 ends with a partial report that names what is missing when a worker cannot", () =>
+  withProcesses("R-801 R-206 ends with a partial report that names what is missing when a worker cannot", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const ended = yield* start(folder, [repository, "--fault", "docs.links=capability", "--out", "out"])
@@ -124,7 +126,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("R-108 R-801 a domain that crashes for good leaves the other domains whole", () =>
+  withProcesses("R-108 R-801 a domain that crashes for good leaves the other domains whole", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const ended = yield* start(folder, [repository, "--fault", "code=crash", "--out", "out"])
@@ -144,7 +146,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("a crash is restarted in the tree and the job completes", () =>
+  withProcesses("a crash is restarted in the tree and the job completes", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const ended = yield* start(folder, [repository, "--fault", "code.complexity=crash@1", "--fail-on", "never"])
@@ -154,7 +156,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live.each(["transient@1", "malformed@1"])("goes on after the fault %s", (fault) =>
+  withProcesses.each(["transient@1", "malformed@1"])("goes on after the fault %s", (fault) =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const ended = yield* start(folder, [repository, "--fault", `docs.readme=${fault}`, "--fail-on", "never"])
@@ -162,15 +164,17 @@ describe("the release desk", () => {
     })
   )
 
-  it.live.each(["oversized", "denied", "exhausted"])("is partial after the fault %s, which no retry helps", (fault) =>
-    Effect.gen(function* () {
-      const { folder, repository } = yield* workplace
-      const ended = yield* start(folder, [repository, "--fault", `docs.readme=${fault}`])
-      assert.strictEqual(ended.code, 2, ended.stderr + ended.stdout)
-    })
+  withProcesses.each(["oversized", "denied", "exhausted"])(
+    "is partial after the fault %s, which no retry helps",
+    (fault) =>
+      Effect.gen(function* () {
+        const { folder, repository } = yield* workplace
+        const ended = yield* start(folder, [repository, "--fault", `docs.readme=${fault}`])
+        assert.strictEqual(ended.code, 2, ended.stderr + ended.stdout)
+      })
   )
 
-  it.live("R-302 goes on after a kill -9, each finished task done once", () =>
+  withProcesses("R-302 goes on after a kill -9, each finished task done once", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const killed = yield* start(folder, [repository, "--fault", "docs.links=hang"], (stdout, child) => {
@@ -192,7 +196,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("an interrupted job ends with 130 and can be taken up", () =>
+  withProcesses("an interrupted job ends with 130 and can be taken up", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       const stopped = yield* start(folder, [repository, "--fault", "code.size=hang"], (stdout, child) => {
@@ -204,7 +208,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live.each([
+  withProcesses.each([
     ["a path that does not exist", ["nowhere"], /nowhere/],
     ["a file instead of a folder", ["repository/README.md"], /README\.md/],
     ["an unknown option", ["--frobnicate"], /--frobnicate/],
@@ -221,7 +225,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("a journal that is none is a reason not to run", () =>
+  withProcesses("a journal that is none is a reason not to run", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       mkdirSync(join(folder, ".espalier"))
@@ -233,7 +237,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("hostile repositories become findings: links in a circle, a broken lockfile, a binary README", () =>
+  withProcesses("hostile repositories become findings: links in a circle, a broken lockfile, a binary README", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
       symlinkSync(".", join(repository, "loop"))
@@ -249,7 +253,7 @@ describe("the release desk", () => {
     })
   )
 
-  it.live("an empty folder is audited too", () =>
+  withProcesses("an empty folder is audited too", () =>
     Effect.gen(function* () {
       const { folder } = yield* workplace
       mkdirSync(join(folder, "empty"))

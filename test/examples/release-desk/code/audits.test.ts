@@ -8,6 +8,7 @@ import { languageOf } from "../../../../examples/release-desk/code/languages.ts"
 import { scan } from "../../../../examples/release-desk/code/lexer.ts"
 import * as markers from "../../../../examples/release-desk/code/markers.ts"
 import * as size from "../../../../examples/release-desk/code/size.ts"
+import { withProcesses } from "../../../fixtures/real.ts"
 import { auditOf, places } from "../folder.ts"
 
 const syntax = (path: string) => languageOf(path)!.syntax
@@ -44,7 +45,7 @@ describe("scan", () => {
 })
 
 describe("code.size", () => {
-  it.live("counts lines by language and names files that are too long", () =>
+  it.effect("counts lines by language and names files that are too long", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(size.audit, {
         "a.ts": repeat(1_001, (i) => `x${i}`),
@@ -58,11 +59,11 @@ describe("code.size", () => {
     })
   )
 
-  it.live("says that a folder is empty", () =>
+  it.effect("says that a folder is empty", () =>
     Effect.map(auditOf(size.audit, {}), (made) => assert.deepStrictEqual(places(made), ["empty-repository :0"]))
   )
 
-  it.live("says which files could not be measured", () =>
+  it.effect("says which files could not be measured", () =>
     Effect.map(auditOf(size.audit, { "a.ts": new Uint8Array([0, 1, 2, 0]) }), (made) =>
       assert.deepStrictEqual(places(made), ["unread-file a.ts:0"])
     )
@@ -70,7 +71,7 @@ describe("code.size", () => {
 })
 
 describe("code.markers", () => {
-  it.live("finds markers in comments, and not in strings or code", () =>
+  it.effect("finds markers in comments, and not in strings or code", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(markers.audit, {
         "a.ts": `const TODO = "FIXME: no"\n// TODO: yes\nf() /* FIXME(me) too */\n// a TODOLIST is none\n`,
@@ -80,7 +81,7 @@ describe("code.markers", () => {
     })
   )
 
-  it.live("finds skipped and focused tests, and not talk of them", () =>
+  it.effect("finds skipped and focused tests, and not talk of them", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(markers.audit, {
         "a.test.ts": `it.skip("x", f)\ndescribe.only("y", g)\ntest.todo("z")\n// it.only(\nconst s = "it.only("\nit.effect.skip("w", f)\nunit.skip()\n`,
@@ -100,7 +101,7 @@ describe("code.markers", () => {
     })
   )
 
-  it.live("reads a line of two megabytes without stopping at it", () =>
+  it.effect("reads a line of two megabytes without stopping at it", () =>
     Effect.map(auditOf(markers.audit, { "a.js": `// ${"TODO ".repeat(390_000)}` }), (made) =>
       assert.deepStrictEqual(places(made), [])
     )
@@ -110,7 +111,7 @@ describe("code.markers", () => {
 const body = (count: number, indent = "  "): string => repeat(count, (i) => `${indent}call(${i})`)
 
 describe("code.complexity", () => {
-  it.live("finds functions that are long by themselves", () =>
+  it.effect("finds functions that are long by themselves", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(complexity.audit, {
         "a.ts": `export function long() {\n${body(130)}\n}\nexport const outer = () => {\n  const inner = () => {\n${body(100)}\n  }\n${body(30)}\n}\n`,
@@ -126,7 +127,7 @@ describe("code.complexity", () => {
     })
   )
 
-  it.live("finds a function that is written twice, comments and blanks apart, but not when its strings differ", () =>
+  it.effect("finds a function that is written twice, comments and blanks apart, but not when its strings differ", () =>
     Effect.gen(function* () {
       const twice = (name: string, extra: string) => `export function ${name}() {\n${extra}${body(12)}\n}\n`
       const made = yield* auditOf(complexity.audit, {
@@ -138,7 +139,7 @@ describe("code.complexity", () => {
     })
   )
 
-  it.live("reads what no parser would survive", () =>
+  it.effect("reads what no parser would survive", () =>
     Effect.gen(function* () {
       const deep = (part: string) => part.repeat(100_000)
       const made = yield* auditOf(complexity.audit, {
@@ -158,7 +159,7 @@ describe("code.complexity", () => {
     })
   )
 
-  it.live("names a duplicate once, not again for every function inside it", () =>
+  it.effect("names a duplicate once, not again for every function inside it", () =>
     Effect.gen(function* () {
       const twice = (name: string) => `function ${name}() {\n${body(3)}\n  function inner() {\n${body(12)}\n  }\n}\n`
       const made = yield* auditOf(complexity.audit, { "a.ts": twice("one"), "b.ts": twice("two") })
@@ -166,7 +167,7 @@ describe("code.complexity", () => {
     })
   )
 
-  it.live("ends a check that takes too long and does not mind being asked to end", () =>
+  withProcesses("ends a check that takes too long and does not mind being asked to end", () =>
     Effect.gen(function* () {
       const stubborn = "node -e \"process.on('SIGTERM',()=>{});setInterval(()=>{},1000)\""
       const made = yield* auditOf(
@@ -178,7 +179,7 @@ describe("code.complexity", () => {
     })
   )
 
-  it.live("names the project's own checks, and runs none unless asked", () =>
+  it.effect("names the project's own checks, and runs none unless asked", () =>
     Effect.gen(function* () {
       const files = {
         "package.json": JSON.stringify({ scripts: { test: "node -e 'process.exit(3)'", lint: "node -e 0" } }),

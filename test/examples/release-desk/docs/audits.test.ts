@@ -27,7 +27,7 @@ describe("markdown", () => {
 })
 
 describe("docs.readme", () => {
-  it.live("finds what is missing in a README, and commands that name no script", () =>
+  it.effect("finds what is missing in a README, and commands that name no script", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(readme.audit, {
         "README.md": "# x\n\n```\nplain\n```\n\n```sh\nnpm ci && npm run nothing\nnpm test\n$ npm run build\n```\n",
@@ -44,7 +44,7 @@ describe("docs.readme", () => {
     })
   )
 
-  it.live.each([
+  it.effect.each([
     [{}, ["missing-readme :0"]],
     [{ "README.md": " \n" }, ["empty-readme README.md:0"]],
     [{ "README.md": new Uint8Array([0, 1, 2, 0]) }, ["unreadable-readme README.md:0"]],
@@ -57,7 +57,7 @@ describe("docs.readme", () => {
 })
 
 describe("docs.links", () => {
-  it.live("finds dead links, images and anchors, and leaves the living alone", () =>
+  it.effect("finds dead links, images and anchors, and leaves the living alone", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(links.audit, {
         "README.md": [
@@ -102,7 +102,7 @@ describe("docs.links", () => {
     })
   )
 
-  it.live("follows a site's links as the site does, and is not sure of the rest", () =>
+  it.effect("follows a site's links as the site does, and is not sure of the rest", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(links.audit, {
         "docs/.vitepress/config.ts": "export default {}\n",
@@ -122,7 +122,7 @@ describe("docs.links", () => {
     })
   )
 
-  it.live("says which Markdown files it could not read", () =>
+  it.effect("says which Markdown files it could not read", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(links.audit, {
         "binary.md": new Uint8Array([0, 255, 0, 1]),
@@ -141,7 +141,7 @@ describe("docs.changelog", () => {
     ".git/refs/tags/v1.2.0": `${"d".repeat(40)}\n`
   }
 
-  it.live("names releases without an entry, and a version without one", () =>
+  it.effect("names releases without an entry, and a version without one", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(changelog.audit, {
         ...tags,
@@ -157,7 +157,7 @@ describe("docs.changelog", () => {
     })
   )
 
-  it.live("asks for no entry of what is not released", () =>
+  it.effect("asks for no entry of what is not released", () =>
     Effect.map(
       auditOf(changelog.audit, {
         "CHANGELOG.md": "# Changelog\n\n## [Unreleased]\n",
@@ -167,7 +167,7 @@ describe("docs.changelog", () => {
     )
   )
 
-  it.live("minds a missing changelog more when there were releases", () =>
+  it.effect("minds a missing changelog more when there were releases", () =>
     Effect.gen(function* () {
       assert.strictEqual((yield* auditOf(changelog.audit, { ...tags, "a.ts": "" })).findings[0]?.severity, "low")
       assert.strictEqual((yield* auditOf(changelog.audit, { "a.ts": "" })).findings[0]?.severity, "info")
@@ -177,7 +177,7 @@ describe("docs.changelog", () => {
 })
 
 describe("docs.exports", () => {
-  it.live("follows entry points and re-exports of a package, through dist to src", () =>
+  it.effect("follows entry points and re-exports of a package, through dist to src", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(exported.audit, {
         "package.json": JSON.stringify({
@@ -195,7 +195,7 @@ describe("docs.exports", () => {
     })
   )
 
-  it.live("reads Python, Go and Rust by line, and says so", () =>
+  it.effect("reads Python, Go and Rust by line, and says so", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(exported.audit, {
         "pkg/a.py": 'def one(\n    x,\n):\n    """Fine."""\n\n\ndef two():\n    pass\n\n\ndef _three():\n    pass\n',
@@ -212,7 +212,7 @@ describe("docs.exports", () => {
     })
   )
 
-  it.live("asks nothing of programs, which show nothing to others", () =>
+  it.effect("asks nothing of programs, which show nothing to others", () =>
     Effect.gen(function* () {
       const made = yield* auditOf(exported.audit, {
         "Cargo.toml": '[package]\nname = "x"\n',
@@ -224,7 +224,7 @@ describe("docs.exports", () => {
     })
   )
 
-  it.live("survives manifests and modules that are broken", () =>
+  it.effect("survives manifests and modules that are broken", () =>
     Effect.gen(function* () {
       for (const manifest of [
         "{",

@@ -11,7 +11,7 @@ const packaged = (manifest: unknown, files: Readonly<Record<string, string>>) =>
   )
 
 describe("docs.exports", () => {
-  it.live("follows a subpath pattern from the build to its sources, but not where null closes it", () =>
+  it.effect("follows a subpath pattern from the build to its sources, but not where null closes it", () =>
     Effect.map(
       packaged(
         { exports: { "./*": "./dist/*.js", "./internal/*": null, "./index": null } },
@@ -26,7 +26,7 @@ describe("docs.exports", () => {
     )
   )
 
-  it.live("counts only the names that are passed on, however often they are renamed", () =>
+  it.effect("counts only the names that are passed on, however often they are renamed", () =>
     Effect.map(
       packaged(
         { main: "./index.js" },
@@ -41,7 +41,7 @@ describe("docs.exports", () => {
     )
   )
 
-  it.live("reads declarations kept by hand instead of the JavaScript beside them", () =>
+  it.effect("reads declarations kept by hand instead of the JavaScript beside them", () =>
     Effect.map(
       packaged(
         { main: "index.js", types: "index.d.ts" },
@@ -51,14 +51,14 @@ describe("docs.exports", () => {
     )
   )
 
-  it.live("survives a module that would overflow a parser", () =>
+  it.effect("survives a module that would overflow a parser", () =>
     Effect.map(
       packaged({ main: "a.js" }, { "a.js": `x = ${"a?b:".repeat(100_000)}c\nexport const y = 1\n` }),
       (found) => assert.deepStrictEqual(found, ["a.js:2"])
     )
   )
 
-  it.live("knows a method of a hidden type, an attribute over lines, and a docstring of one line", () =>
+  it.effect("knows a method of a hidden type, an attribute over lines, and a docstring of one line", () =>
     Effect.map(
       auditOf(audit, {
         "pkg/a.py": 'def one():\n    "Fine."\n',

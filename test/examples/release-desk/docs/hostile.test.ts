@@ -20,7 +20,7 @@ const commands = (scripts: Readonly<Record<string, string>>, ...lines: ReadonlyA
   }).pipe(Effect.map(places))
 
 describe("docs.readme", () => {
-  it.live.each([
+  it.effect.each([
     ["npm run --silent gone", []],
     ["npm run gone -w packages/a", []],
     ["pnpm --filter a build", []],
@@ -33,7 +33,7 @@ describe("docs.readme", () => {
     Effect.map(commands({ have: "x" }, line), (made) => assert.deepStrictEqual<ReadonlyArray<string>>(made, expected))
   )
 
-  it.live("counts code blocks whose language is a word of JavaScript's own", () =>
+  it.effect("counts code blocks whose language is a word of JavaScript's own", () =>
     Effect.map(
       auditOf(readme.audit, { "README.md": "```constructor\n```\n\n```__proto__\n```\n\n```ts\n```\n" }),
       ({ facts }) => assert.deepStrictEqual(facts["codeBlocks"], { constructor: 1, other: 1, ts: 1 })
@@ -42,7 +42,7 @@ describe("docs.readme", () => {
 })
 
 describe("docs.links", () => {
-  it.live("takes no harm from what no path can be", () =>
+  it.effect("takes no harm from what no path can be", () =>
     Effect.map(
       auditOf(links.audit, {
         "README.md": `[a](%00.md) [b](%ff.md) [c](${"x".repeat(5_000)}) [d](a.ts#L2) [e](a.ts#L3) [f](#:~:text=x)\n\n<!-- <a href="no.md"> -->\n`,
@@ -58,7 +58,7 @@ describe("docs.links", () => {
 })
 
 describe("every audit of the documentation", () => {
-  it.live("finds its way through a folder whose links form a loop", () =>
+  it.effect("finds its way through a folder whose links form a loop", () =>
     Effect.gen(function* () {
       const root = yield* folder({ "docs/a.md": "[b](loop/loop/a.md)\n" })
       symlinkSync(join(root, "docs"), join(root, "docs", "loop"))
@@ -67,7 +67,7 @@ describe("every audit of the documentation", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.live("has little to say of an empty folder", () =>
+  it.effect("has little to say of an empty folder", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(places(yield* auditOf(readme.audit, {})), ["missing-readme :0"])
       for (const { audit } of [links, changelog, exported])
@@ -79,7 +79,7 @@ describe("every audit of the documentation", () => {
 describe("docs.changelog", () => {
   const entries = "# Changelog\n\n## 1.0.0\n"
 
-  it.live("reads the tags of a worktree from the repository it belongs to", () =>
+  it.effect("reads the tags of a worktree from the repository it belongs to", () =>
     Effect.map(
       auditOf(changelog.audit, {
         ".git": "gitdir: real/worktrees/a\n",
@@ -91,7 +91,7 @@ describe("docs.changelog", () => {
     )
   )
 
-  it.live.each(["gitdir: a\0b\n", "gitdir: nowhere\n", "", "x".repeat(100_000)])(
+  it.effect.each(["gitdir: a\0b\n", "gitdir: nowhere\n", "", "x".repeat(100_000)])(
     "finds no tags behind a .git that points nowhere (%#)",
     (pointer) =>
       Effect.map(auditOf(changelog.audit, { ".git": pointer, "CHANGELOG.md": entries }), (made) => {
@@ -100,7 +100,7 @@ describe("docs.changelog", () => {
       })
   )
 
-  it.live.each([
+  it.effect.each([
     ['[package]\nname = "x"\nversion = "2.0.0"\n', 1],
     ['[dependencies.x]\nversion = "2.0.0"\n', 0],
     ["\n".repeat(500_000), 0]
@@ -110,7 +110,7 @@ describe("docs.changelog", () => {
     )
   )
 
-  it.live("says once that no heading names a version, and does not take code for a changelog", () =>
+  it.effect("says once that no heading names a version, and does not take code for a changelog", () =>
     Effect.gen(function* () {
       const tag = { ".git/refs/tags/v1.0.0": `${"a".repeat(40)}\n`, ".git/refs/tags/v1.1.0": `${"b".repeat(40)}\n` }
       const rules = (files: Record<string, string>) =>
