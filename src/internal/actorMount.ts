@@ -25,6 +25,7 @@ import * as Tracer from "effect/Tracer"
 
 import type { Mailbox } from "../Mailbox.ts"
 import { ActorCrashed, ActorStopped, AskTimeout, cheaply, MailboxFull, MessageDropped } from "./actorErrors.ts"
+import { type Handlers, Life } from "./actorLife.ts"
 import type { Addressee } from "./envelope.ts"
 import { Ask, deadlinesOf, type Envelope, Notice } from "./envelope.ts"
 import { showPath } from "./errors.ts"
@@ -33,16 +34,13 @@ import { StopWith, Unanswered } from "./later.ts"
 import { Mail } from "./mail.ts"
 import type { ChildSpec, DeadLetterReason, ExitReason, Snapshot } from "./model.ts"
 import type { Parent, Policy } from "./mount.ts"
-import { Incarnation, Mount } from "./mount.ts"
+import { type Incarnation, Mount } from "./mount.ts"
 import { Feeds, isThenable, type StreamRpc } from "./replyStream.ts"
 import { CurrentLife, CurrentNode } from "./runtime.ts"
 import type { Runtime } from "./runtime.ts"
 import { startsAfter } from "./startsAfter.ts"
 import { StashBuffer } from "./stash.ts"
 import type { Refusal } from "./transition.ts"
-
-/** The handlers of one incarnation, by rpc. */
-export type Handlers = Readonly<Record<string, (payload: never) => unknown>>
 
 /** An actor's spec, as its mount needs it. */
 export interface ActorSpec {
@@ -63,28 +61,6 @@ export interface Message {
   readonly make: (payload: unknown) => unknown
   /** goes before the mail */
   readonly urgent: boolean
-}
-
-class Life extends Incarnation {
-  readonly scope = Scope.makeUnsafe()
-  handlers: Handlers | undefined = undefined
-  /** the init's fiber, then that of a burst whose handler is suspended, then that of the finalizers */
-  fiber: Fiber.Fiber<unknown, unknown> | undefined = undefined
-  closing = false
-  /** the fiber that runs the init, or handlers, or finalizers: who asks from there waits for itself */
-  self: Fiber.Fiber<unknown, unknown> | undefined = undefined
-  /** the message in progress */
-  handling: Envelope | undefined = undefined
-  /** the effect of the message in progress, while a burst is about to run it */
-  effect: Effect.Effect<unknown, unknown> | undefined = undefined
-  /** messages that this turn may still begin */
-  turn = 0
-  /** the streams that its handlers made, if the protocol has any */
-  feeds: Feeds | undefined = undefined
-  stash: StashBuffer | undefined = undefined
-  unanswered: Unanswered | undefined = undefined
-  /** gives the last answer, to whoever asked it to stop */
-  farewell: (() => void) | undefined = undefined
 }
 
 export class ActorMount extends Mount implements Addressee {
