@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 export * as Audit from "./Audit.ts"
+export * as Autonomy from "./Autonomy.ts"
 export * as Contract from "./Contract.ts"
 export * as Decider from "./Decider.ts"
 export * as Desk from "./Desk.ts"
