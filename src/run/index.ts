@@ -6,6 +6,7 @@
  */
 export * as Audit from "./Audit.ts"
 export * as Autonomy from "./Autonomy.ts"
+export * as Confidence from "./Confidence.ts"
 export * as Contract from "./Contract.ts"
 export * as Decider from "./Decider.ts"
 export * as Desk from "./Desk.ts"
