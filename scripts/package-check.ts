@@ -58,6 +58,7 @@ import { Child, Supervisor, Tree } from "espalier"
 import * as Failure from "espalier/Failure"
 import { Journal } from "espalier/journal"
 import { Worker } from "espalier/run"
+import { Fake } from "espalier/testing"
 
 const root = Supervisor.make("root", { children: [Child.effect("worker", Effect.never)] })
 const states = Effect.map(Tree.snapshot, (snapshot) => snapshot.children.map((child) => child.state))
@@ -65,13 +66,14 @@ console.log(
   JSON.stringify(await Effect.runPromise(Effect.provide(states, Supervisor.layer(root)))),
   Failure.kinds.length,
   typeof Journal,
-  typeof Worker
+  typeof Worker,
+  typeof Fake
 )
 `
   )
   run(project, join(bin, "tsc"), "-p", "tsconfig.json")
   const printed = run(project, process.execPath, "main.ts").trim()
-  if (printed !== `["running"] 6 object object`) throw new Error(`the installed package printed ${printed}`)
+  if (printed !== `["running"] 6 object object object`) throw new Error(`the installed package printed ${printed}`)
 
   // Every public module answers, and no internal one does.
   const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as { readonly exports: object }

@@ -1,0 +1,7 @@
+/**
+ * For tests of desks and workers: fakes with canned answers, outages by time, and a suite that any worker has to pass.
+ *
+ * @since 0.1.0
+ */
+export * as Fake from "./Fake.ts"
+export * as Outage from "./Outage.ts"
