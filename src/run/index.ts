@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+export * as Acceptance from "./Acceptance.ts"
 export * as Audit from "./Audit.ts"
 export * as Autonomy from "./Autonomy.ts"
 export * as Confidence from "./Confidence.ts"
