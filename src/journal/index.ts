@@ -5,3 +5,4 @@
  */
 export * as Journal from "./Journal.ts"
 export * as JournalSqlite from "./JournalSqlite.ts"
+export * as Reference from "./Reference.ts"

@@ -8,8 +8,15 @@
  *
  * - `inputs` hold small plain values, by name, at most 2 MiB of JSON and 128 levels. The worker's own input schema is
  *   checked on top.
+ * - `references` say where larger inputs are, by name. No name is used in both.
  * - A limit that is absent is inherited; 0 means none at all.
  * - Unknown fields are refused: a misspelt limit is a limit that nobody keeps.
+ * - Whether a contract is allowed, and not only well formed, is the second check: `ContractPolicy.check`.
+ *
+ * **Invariants**
+ *
+ * - K1. A contract is a frozen copy: nothing that is done to its inputs afterwards changes what was agreed.
+ * - K2. Two contracts with equal content have the same {@link digest}, whatever the order of their fields.
  *
  * **Gotchas**
  *
@@ -32,8 +39,11 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-import { tooMuch } from "./internal/plain.ts"
-import { decoder, Problem, sentences } from "./internal/problems.ts"
+import { Reference } from "../journal/Reference.ts"
+import { canonical, digest as digestOf } from "./internal/canonical.ts"
+import { Cost, Count, Id, Millis, named, Text, Version } from "./internal/fields.ts"
+import { frozen, tooMuch } from "./internal/plain.ts"
+import { decoder, pathOf, Problem, sentences } from "./internal/problems.ts"
 
 /**
  * The id of a task inside its run: letters, digits, `.`, `_` and `-`, beginning with a letter, at most 64 characters.
@@ -41,17 +51,7 @@ import { decoder, Problem, sentences } from "./internal/problems.ts"
  * @category models
  * @since 0.1.0
  */
-export const TaskId = Schema.String.check(
-  Schema.isPattern(/^[A-Za-z][\w.-]{0,63}$/, {
-    expected: "an id of letters, digits, '.', '_' and '-' that begins with a letter, at most 64 characters"
-  })
-)
-
-const Text = Schema.String.check(Schema.isPattern(/\S/, { expected: "a text that is not empty" }))
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0, { expected: "a whole number >= 0" })).annotate({
-  expected: "a whole number >= 0"
-})
+export const TaskId = Id
 
 /** @since 0.1.0 */
 export interface Requirement extends Schema.Schema.Type<typeof Requirement> {}
@@ -62,6 +62,7 @@ export interface Requirement extends Schema.Schema.Type<typeof Requirement> {}
  * **Details**
  *
  * - `mandatory`: a mandatory requirement cannot be dropped by reducing the scope. Default true.
+ * - `evidence`: to claim it is not enough, it needs evidence. Default true.
  *
  * @category models
  * @since 0.1.0
@@ -69,7 +70,8 @@ export interface Requirement extends Schema.Schema.Type<typeof Requirement> {}
 export const Requirement = Schema.Struct({
   id: TaskId,
   statement: Text,
-  mandatory: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true)))
+  mandatory: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true))),
+  evidence: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(true)))
 })
 
 /** @since 0.1.0 */
@@ -80,21 +82,19 @@ export interface Limits extends Schema.Schema.Type<typeof Limits> {}
  *
  * **Details**
  *
- * - `deadlineMillis`: milliseconds from the start of the task, > 0.
- * - `tokens`, `toolCalls`, `steps`: whole numbers >= 0.
- * - `cost`: in the currency of the desk, >= 0.
+ * - `deadlineMillis`: milliseconds from the start of the task, > 0 and at most 100 years.
+ * - `tokens`, `toolCalls`, `steps`: whole numbers from 0 to 2^53 - 1.
+ * - `cost`: in the currency of the desk, >= 0 and at most 1e15.
  *
  * @category models
  * @since 0.1.0
  */
 export const Limits = Schema.Struct({
-  deadlineMillis: Schema.optionalKey(
-    Schema.Finite.check(Schema.isGreaterThan(0, { expected: "a number of milliseconds > 0" }))
-  ),
+  deadlineMillis: Schema.optionalKey(Millis),
   tokens: Schema.optionalKey(Count),
   toolCalls: Schema.optionalKey(Count),
   steps: Schema.optionalKey(Count),
-  cost: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, { expected: "an amount >= 0" })))
+  cost: Schema.optionalKey(Cost)
 })
 
 /**
@@ -116,14 +116,14 @@ export interface Contract extends Schema.Schema.Type<typeof Contract> {}
  * @since 0.1.0
  */
 export const Contract = Schema.Struct({
-  version: Schema.Int.check(Schema.isGreaterThan(0, { expected: "a whole number > 0" })).pipe(
-    Schema.withDecodingDefaultKey(Effect.succeed(1))
-  ),
+  version: Version.pipe(Schema.withDecodingDefaultKey(Effect.succeed(1))),
   task: TaskId,
   objective: Text,
   inputs: Schema.Record(Schema.String, Schema.Json).pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  references: named(Reference).pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   constraints: Schema.Array(Text).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
-  permissions: Schema.Record(Schema.String, Schema.Array(Text)).pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  permissions: named(Schema.Array(Text)).pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
+  dataClass: Schema.optionalKey(Id),
   definitionOfDone: Schema.Array(Requirement).pipe(Schema.withDecodingDefaultKey(Effect.succeed([]))),
   limits: Limits.pipe(Schema.withDecodingDefaultKey(Effect.succeed({}))),
   onIncomplete: OnIncomplete.pipe(Schema.withDecodingDefaultKey(Effect.succeed("partial" as const)))
@@ -157,8 +157,14 @@ const decodeContract = decoder(Contract, "error")
 const contradictions = (contract: Contract): ReadonlyArray<Problem> => {
   const seen = new Set<string>()
   const problems: Array<Problem> = []
-  const large = tooMuch(contract.inputs, "inputs")
-  if (large !== undefined) problems.push(large)
+  for (const field of ["inputs", "constraints", "permissions", "definitionOfDone"] as const) {
+    const large = tooMuch(contract[field], field)
+    if (large !== undefined) problems.push(large)
+  }
+  for (const name of Object.keys(contract.references)) {
+    if (!Object.hasOwn(contract.inputs, name)) continue
+    problems.push({ path: pathOf(["references", name]), expectation: "has the name of an input", actual: "" })
+  }
   contract.definitionOfDone.forEach(({ id }, index) => {
     if (seen.has(id)) {
       problems.push({ path: `definitionOfDone[${index}].id`, expectation: "is used twice", actual: JSON.stringify(id) })
@@ -178,7 +184,8 @@ export const parse = (input: unknown): Result.Result<Contract, ContractInvalid> 
   const decoded = decodeContract(input)
   if (Result.isFailure(decoded)) return Result.fail(new ContractInvalid({ problems: decoded.failure }))
   const problems = contradictions(decoded.success)
-  return problems.length === 0 ? Result.succeed(decoded.success) : Result.fail(new ContractInvalid({ problems }))
+  if (problems.length > 0) return Result.fail(new ContractInvalid({ problems }))
+  return Result.succeed(frozen(decoded.success) as Contract) // K1
 }
 
 /**
@@ -189,8 +196,12 @@ export const parse = (input: unknown): Result.Result<Contract, ContractInvalid> 
  * - `task`, `objective`: required.
  * - `version`: of this contract, a whole number > 0. Default 1.
  * - `inputs`: plain values by name. Default none.
+ * - `references`: where larger inputs are, by name: letters, digits, `.`, `_` and `-`, beginning with a letter, at most 64
+ *   characters. Default none.
  * - `constraints`: what must hold while working, one sentence each. Default none.
- * - `permissions`: what may be touched, by area. Default none.
+ * - `permissions`: what may be touched: scopes (paths, or names) by area. Areas are named as references are. Default none.
+ * - `dataClass`: of what the task sees, such as `public`, `internal`, `confidential` or `personal`; named as references
+ *   are. Default: not told.
  * - `definitionOfDone`: what is checked at the end. Default none.
  * - `limits`: default inherited.
  * - `onIncomplete`: default `"partial"`.
@@ -200,3 +211,64 @@ export const parse = (input: unknown): Result.Result<Contract, ContractInvalid> 
  */
 export const make = (fields: Fields): Effect.Effect<Contract, ContractInvalid> =>
   Effect.suspend(() => Effect.fromResult(parse(fields)))
+
+/**
+ * What a contract lacks of the permissions that a worker needs.
+ *
+ * **Details**
+ *
+ * - `areas`: the areas in which the worker works; each needs at least one scope.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const lacking = (contract: Contract, areas: ReadonlyArray<string>): ReadonlyArray<Problem> =>
+  areas.flatMap((area) => {
+    const path = pathOf(["permissions", area])
+    if (!Object.hasOwn(contract.permissions, area)) return [{ path, expectation: "is required", actual: "" }]
+    const empty = contract.permissions[area]?.length === 0
+    return empty ? [{ path, expectation: "must name at least one scope", actual: "[0 items]" }] : []
+  })
+
+/**
+ * The contract, if it grants the permissions that a worker needs. See {@link lacking}.
+ *
+ * **Example** (A worker that writes needs the permission)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Contract } from "espalier/run"
+ *
+ * const refused = Contract.make({ task: "fix", objective: "Fix the links" }).pipe(
+ *   Effect.flatMap((contract) => Effect.fromResult(Contract.granting(contract, ["repository"])))
+ * )
+ * const { message } = Effect.runSync(Effect.flip(refused))
+ * message // => "CONTRACT_INVALID: permissions.repository is required"
+ * ```
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const granting = (
+  contract: Contract,
+  areas: ReadonlyArray<string>
+): Result.Result<Contract, ContractInvalid> => {
+  const problems = lacking(contract, areas)
+  return problems.length === 0 ? Result.succeed(contract) : Result.fail(new ContractInvalid({ problems }))
+}
+
+/**
+ * A digest of what is ordered, 32 hexadecimal digits: of everything but the id of the task.
+ *
+ * **Details**
+ *
+ * Two contracts with the same digest ask for the same work on the same inputs. It does not depend on the order of fields,
+ * but on the order of constraints and requirements. It tells orders apart and is no protection against a forger.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const digest = (contract: Contract): string => {
+  const { task: _, ...order } = contract
+  return digestOf(canonical(order)) // K2
+}

@@ -7,11 +7,19 @@
  *
  * | status | means | must carry |
  * |---|---|---|
- * | `completed` | done | an output |
- * | `partial` | done in part | an output, and what is missing |
+ * | `completed` | done | an output or artefacts |
+ * | `partial` | done in part | an output or artefacts, and what is missing |
  * | `blocked` | cannot begin or go on | an error |
  * | `failed` | tried and failed | an error |
- * | `needs-review` | a person should look at it | what to look at, as `missing` |
+ * | `needs-review` | a person should look at it | an output or artefacts, and what to look at, as `missing` |
+ *
+ * **Details**
+ *
+ * - Artefacts are references by name, to what is too large for an output. A worker delivers those that it has declared and
+ *   no others. An answer that has artefacts and no output is stored with the output `null`.
+ * - Evidence is given the worker, the task and the time at the boundary. An output of evidence beyond 4 KB keeps its
+ *   beginning and its end, and says how many bytes are left out between them.
+ * - A result cannot change its own contract: a field of the contract on a result is refused by its name.
  *
  * **Gotchas**
  *
@@ -34,8 +42,12 @@ import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
+import { Reference } from "../journal/Reference.ts"
+import { Contract } from "./Contract.ts"
+import { settle } from "./internal/evidence.ts"
+import { Cost, Count, Id, named, Text } from "./internal/fields.ts"
 import { tooMuch } from "./internal/plain.ts"
-import { decoder, Problem, sentences } from "./internal/problems.ts"
+import { decoder, pathOf, Problem, sentences } from "./internal/problems.ts"
 
 const TypeId = "~espalier/run/Result"
 
@@ -67,10 +79,6 @@ export const Status = Schema.Literals(["completed", "partial", "blocked", "faile
  */
 export type Status = typeof Status.Type
 
-const Text = Schema.String.check(Schema.isPattern(/\S/, { expected: "a text that is not empty" }))
-
-const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0, { expected: "a whole number >= 0" }))
-
 /** @since 0.1.0 */
 export interface Missing extends Schema.Schema.Type<typeof Missing> {}
 
@@ -99,19 +107,47 @@ export interface Evidence extends Schema.Schema.Type<typeof Evidence> {}
 /**
  * What was run to support a claim, where, against which revision, and how it ended.
  *
+ * **Details**
+ *
+ * - `requirement`: id of the point of the definition of done that it supports.
+ * - `command`: what was run. `exitStatus`: how it ended, a whole number; absent for a process that was killed.
+ * - `environment`: where, such as `node 24, linux`. `revision`: against what, such as a commit.
+ * - `output`: what it printed; at most 4 KB are kept.
+ * - `worker`, `task`, `at`: who gave it, for which task, and when, in milliseconds since the epoch. Written in at the
+ *   boundary; an answer that names another worker or task is refused.
+ *
  * @category models
  * @since 0.1.0
  */
 export const Evidence = Schema.Struct({
   requirement: Text,
-  command: Schema.optionalKey(Schema.String),
-  environment: Schema.optionalKey(Schema.String),
-  revision: Schema.optionalKey(Schema.String),
+  command: Schema.optionalKey(Text),
+  environment: Schema.optionalKey(Text),
+  revision: Schema.optionalKey(Text),
   exitStatus: Schema.optionalKey(Schema.Int),
   output: Schema.optionalKey(Schema.String),
-  worker: Schema.optionalKey(Schema.String),
-  task: Schema.optionalKey(Schema.String),
+  worker: Schema.optionalKey(Text),
+  task: Schema.optionalKey(Text),
   at: Schema.optionalKey(Schema.Finite)
+})
+
+/** @since 0.1.0 */
+export interface Finding extends Schema.Schema.Type<typeof Finding> {}
+
+/**
+ * What a validator says about the result of another task. What a worker finds in the course of its own work is its output.
+ *
+ * **Details**
+ *
+ * - `subject`: the task. Absent = the only one that the validator was given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Finding = Schema.Struct({
+  severity: Schema.Literals(["low", "medium", "high"]),
+  statement: Text,
+  subject: Schema.optionalKey(Id)
 })
 
 /** @since 0.1.0 */
@@ -120,6 +156,11 @@ export interface Usage extends Schema.Schema.Type<typeof Usage> {}
 /**
  * What the work consumed. Absent = not measured.
  *
+ * **Details**
+ *
+ * - `steps`, `tokens`, `toolCalls`: whole numbers from 0 to 2^53 - 1.
+ * - `cost`: in the currency of the desk, >= 0 and at most 1e15.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -127,7 +168,7 @@ export const Usage = Schema.Struct({
   steps: Schema.optionalKey(Count),
   tokens: Schema.optionalKey(Count),
   toolCalls: Schema.optionalKey(Count),
-  cost: Schema.optionalKey(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0, { expected: "an amount >= 0" })))
+  cost: Schema.optionalKey(Cost)
 })
 
 /** @since 0.1.0 */
@@ -135,6 +176,12 @@ export interface Envelope extends Schema.Schema.Type<typeof Envelope> {}
 
 /**
  * A result as it is stored and passed on: plain JSON, checked.
+ *
+ * **Details**
+ *
+ * - `artefacts`: what was delivered by reference, by name. Absent = none.
+ * - `findings`: of a validator. Absent = none.
+ * - `ambiguity`: a question that has to be answered before the task can be done. Absent = none.
  *
  * @category models
  * @since 0.1.0
@@ -148,7 +195,10 @@ export const Envelope = Schema.Struct({
   error: Schema.optionalKey(ErrorInfo),
   evidence: Schema.Array(Evidence),
   usage: Usage,
-  missing: Schema.Array(Missing)
+  missing: Schema.Array(Missing),
+  artefacts: Schema.optionalKey(named(Reference)),
+  findings: Schema.optionalKey(Schema.Array(Finding)),
+  ambiguity: Schema.optionalKey(Text)
 })
 
 /**
@@ -166,6 +216,9 @@ export interface Result<out A> {
   readonly evidence: ReadonlyArray<Evidence>
   readonly usage: Usage
   readonly missing: ReadonlyArray<Missing>
+  readonly artefacts?: Readonly<Record<string, Reference>> | undefined
+  readonly findings?: ReadonlyArray<Finding> | undefined
+  readonly ambiguity?: string | undefined
 }
 
 /**
@@ -183,6 +236,9 @@ export const isResult = (value: unknown): value is Result<unknown> => Predicate.
  *
  * - `confidence`: between 0 and 1. Default 1 with an output, 0 without.
  * - `evidence`, `usage`: default none.
+ * - `artefacts`: references by the names that the worker declares. Default none.
+ * - `findings`: about the result of another task. Default none.
+ * - `ambiguity`: a question that has to be answered; not on a result that is `completed`. Default none.
  *
  * @category models
  * @since 0.1.0
@@ -191,6 +247,9 @@ export interface Options {
   readonly confidence?: number | undefined
   readonly evidence?: ReadonlyArray<Evidence> | undefined
   readonly usage?: Usage | undefined
+  readonly artefacts?: Readonly<Record<string, Reference>> | undefined
+  readonly findings?: ReadonlyArray<Finding> | undefined
+  readonly ambiguity?: string | undefined
 }
 
 const result = <A>(
@@ -202,10 +261,13 @@ const result = <A>(
   [TypeId]: TypeId,
   status,
   ...fields,
-  confidence: options?.confidence ?? (fields.output === undefined ? 0 : 1),
+  confidence: options?.confidence ?? (fields.output === undefined && options?.artefacts === undefined ? 0 : 1),
   evidence: options?.evidence ?? [],
   usage: options?.usage ?? {},
-  missing
+  missing,
+  artefacts: options?.artefacts,
+  findings: options?.findings,
+  ambiguity: options?.ambiguity
 })
 
 /**
@@ -227,6 +289,21 @@ export const partial = <A>(output: A, missing: ReadonlyArray<Missing>, options?:
   result("partial", { output }, missing, options)
 
 /**
+ * Done, and everything that there is lies in the artefacts.
+ *
+ * **Gotchas**
+ *
+ * The tasks after it are handed the output `null` and the references.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const delivered = (
+  artefacts: Readonly<Record<string, Reference>>,
+  options?: Omit<Options, "artefacts"> | undefined
+): Result<never> => result<never>("completed", {}, [], { ...options, artefacts })
+
+/**
  * Cannot begin or go on.
  *
  * @category constructors
@@ -234,6 +311,15 @@ export const partial = <A>(output: A, missing: ReadonlyArray<Missing>, options?:
  */
 export const blocked = (kind: ErrorKind, reason: string, options?: Options | undefined): Result<never> =>
   result<never>("blocked", { error: { kind, reason } }, [], options)
+
+/**
+ * Cannot go on before a question is answered. Who does not answer it takes it for a task that this worker is not able to do.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ambiguous = (question: string, options?: Omit<Options, "ambiguity"> | undefined): Result<never> =>
+  result<never>("blocked", { error: { kind: "capability", reason: question } }, [], { ...options, ambiguity: question })
 
 /**
  * Tried and failed. The same as failing with a marked error, with evidence and usage.
@@ -276,13 +362,29 @@ const problem = (path: string, expectation: string): Problem => ({ path, expecta
 const isEmpty = (output: unknown): boolean =>
   output === undefined || output === null || (typeof output === "string" && output.trim() === "")
 
+const ofContract: ReadonlySet<string> = new Set(["contract", ...Object.keys(Contract.fields)])
+
+/** Fields by which an answer would change what was asked of it. */
+const overreach = (fields: object): ReadonlyArray<Problem> =>
+  Object.keys(fields)
+    .filter((field) => ofContract.has(field))
+    .map((field) => problem(field, "belongs to the contract, which a result cannot change"))
+
+const undeclared = (envelope: Envelope, declared: ReadonlyArray<string>): ReadonlyArray<Problem> =>
+  Object.keys(envelope.artefacts ?? {})
+    .filter((name) => !declared.includes(name))
+    .map((name) => problem(pathOf(["artefacts", name]), "is not declared by the worker"))
+
 const contradictions = (envelope: Envelope): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
-  const { error, missing, output, status } = envelope
-  const large = tooMuch(output, "output") ?? tooMuch([error, missing, envelope.evidence], "")
+  const { ambiguity, artefacts = {}, error, missing, output, status } = envelope
+  const large = tooMuch(output, "output") ?? tooMuch({ ...envelope, output: null }, "")
   if (large !== undefined) problems.push(large)
+  if (status === "completed" && ambiguity !== undefined) {
+    problems.push(problem("ambiguity", "contradicts the status completed"))
+  }
   if (status === "completed" || status === "partial" || status === "needs-review") {
-    if (isEmpty(output)) problems.push(problem("output", "is empty"))
+    if (isEmpty(output) && Object.keys(artefacts).length === 0) problems.push(problem("output", "is empty"))
     if (error !== undefined) problems.push(problem("error", `contradicts the status ${status}`))
     if (status !== "completed" && missing.length === 0) {
       problems.push(problem("missing", `must name at least one part when the status is ${status}`))
@@ -308,39 +410,75 @@ const fieldsOf = (answer: unknown): { readonly [field: string]: unknown } => {
 }
 
 /**
+ * Who gave an answer, for which task, and when, in milliseconds since the epoch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Origin {
+  readonly worker: string
+  readonly task: string
+  readonly at: number
+}
+
+/**
+ * What an answer is checked against, besides its own form.
+ *
+ * **Details**
+ *
+ * - `artefacts`: the names that the worker declares. Default none.
+ * - `origin`: written into the evidence. Default: evidence stays as it was given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Boundary {
+  readonly artefacts?: ReadonlyArray<string> | undefined
+  readonly origin?: Origin | undefined
+}
+
+/**
  * Checks what a handler returned and makes it the envelope that is stored.
  *
  * **Details**
  *
  * `encodeOutput` turns the worker's output into plain JSON by its output schema, or says what is wrong with it.
  *
+ * **Gotchas**
+ *
+ * That the references of artefacts resolve and match their hashes is not looked at here: `Artefacts.verify` does it.
+ *
  * @category validation
  * @since 0.1.0
  */
 export const check = (
   answer: unknown,
-  encodeOutput: (output: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
+  encodeOutput: (output: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>,
+  boundary: Boundary = {}
 ): EffectResult.Result<Envelope, ResultInvalid> => {
   const fields: { [field: string]: unknown } = { ...fieldsOf(answer) }
+  const overreached = overreach(fields)
+  if (overreached.length > 0) return invalid(overreached)
   if (isEmpty(fields["output"])) delete fields["output"]
   else {
     const encoded = encodeOutput(fields["output"])
-    if (EffectResult.isFailure(encoded)) {
-      return EffectResult.fail(
-        new ResultInvalid({
-          problems: encoded.failure.map((each) => ({
-            ...each,
-            path: each.path === "" ? "output" : each.path.startsWith("[") ? `output${each.path}` : `output.${each.path}`
-          }))
-        })
-      )
-    }
+    if (EffectResult.isFailure(encoded)) return invalid(encoded.failure.map(belowOutput))
     fields["output"] = encoded.success
   }
   const decoded = decodeEnvelope(fields)
-  if (EffectResult.isFailure(decoded)) return EffectResult.fail(new ResultInvalid({ problems: decoded.failure }))
-  const problems = contradictions(decoded.success)
-  return problems.length === 0
-    ? EffectResult.succeed(decoded.success)
-    : EffectResult.fail(new ResultInvalid({ problems }))
+  if (EffectResult.isFailure(decoded)) return invalid(decoded.failure)
+  const settled = settle(decoded.success.evidence, boundary.origin)
+  const envelope = { ...decoded.success, evidence: settled.evidence }
+  const problems = [...settled.problems, ...undeclared(envelope, boundary.artefacts ?? []), ...contradictions(envelope)]
+  if (problems.length > 0) return invalid(problems)
+  const byReference = envelope.output === undefined && envelope.artefacts !== undefined && envelope.error === undefined
+  return EffectResult.succeed(byReference ? { ...envelope, output: null } : envelope)
 }
+
+const invalid = (problems: ReadonlyArray<Problem>): EffectResult.Result<never, ResultInvalid> =>
+  EffectResult.fail(new ResultInvalid({ problems }))
+
+const belowOutput = (each: Problem): Problem => ({
+  ...each,
+  path: each.path === "" ? "output" : each.path.startsWith("[") ? `output${each.path}` : `output.${each.path}`
+})

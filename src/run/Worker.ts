@@ -42,9 +42,11 @@ import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
+import type { Reference } from "../journal/Reference.ts"
 import type { Contract } from "./Contract.ts"
-import { decoder, encoder, type Problem } from "./internal/problems.ts"
-import type { ErrorKind, Missing, Result } from "./Result.ts"
+import { isId } from "./internal/fields.ts"
+import { decoder, encoder, sentences, show, type Problem } from "./internal/problems.ts"
+import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
 
 const TypeId = "~espalier/run/Worker"
 
@@ -89,6 +91,7 @@ export interface MissingInput extends Missing {
  * - `attempt`: 1 for the first try inside this dispatch.
  * - `idempotencyKey`: the same for every attempt and every dispatch of the task.
  * - `accepted`: what the tasks before it put out, by task id, as plain JSON.
+ * - `artefacts`: where the artefacts of the tasks before it are, by task id and name; only tasks that have some.
  * - `missing`: what they did not; empty when everything is there.
  * - `previous`: earlier errors of this task, oldest first. After a malformed answer, the last one says what was wrong.
  *
@@ -104,6 +107,7 @@ export interface Order<out Input = unknown> {
   readonly contract: Contract
   readonly input: Input
   readonly accepted: Readonly<Record<string, Schema.Json>>
+  readonly artefacts: Readonly<Record<string, Readonly<Record<string, Reference>>>>
   readonly missing: ReadonlyArray<MissingInput>
   readonly previous: ReadonlyArray<PreviousError>
 }
@@ -127,7 +131,15 @@ export interface Worker<out R = unknown> {
   readonly capabilities: ReadonlyArray<string>
   readonly risk: Risk
   readonly size: number
+  readonly queue: number
+  readonly available: boolean
   readonly attemptTimeout: Duration.Duration
+  readonly permissions: ReadonlyArray<string>
+  readonly tools: ReadonlyArray<string>
+  readonly dependencies: ReadonlyArray<string>
+  readonly artefacts: ReadonlyArray<string>
+  readonly estimate: Usage
+  readonly confidence: number | undefined
   readonly prepare: (order: Order) => EffectResult.Result<Effect.Effect<unknown, unknown, R>, ReadonlyArray<Problem>>
   readonly encodeOutput: (output: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
   readonly schemas: () => ReadonlyArray<unknown>
@@ -152,8 +164,16 @@ export type Requires<W> = W extends Worker<infer R> ? R : never
  * - `output`: the schema of what `handle` returns; it must encode to JSON.
  * - `risk`: default `"low"`.
  * - `size`: how many orders it works on at once, a whole number >= 1. Default 1.
+ * - `queue`: how many orders of all runs may wait for a free place, a whole number >= 0. Default 100.
+ * - `available`: whether it takes orders; a worker that does not is passed over. Default true.
  * - `attemptTimeout`: how long one attempt may take before it is interrupted, > 0. Default 30 seconds. Waiting between
  *   attempts does not count.
+ * - `permissions`: the areas in which it works. A contract that does not grant each of them is refused. Default none.
+ * - `tools`: names of the tools that it may call. Default none.
+ * - `dependencies`: names of the services outside that it relies on, shared with other workers. Default none.
+ * - `artefacts`: names of the artefacts that it may deliver; an answer with any other is refused. Default none.
+ * - `estimate`: what one dispatch is expected to use, to be reserved before it; see `Result.Usage`. Default nothing.
+ * - `confidence`: below it, an answer of this worker counts as uncertain, between 0 and 1. Default: the recovery policy's.
  * - `handle`: the work.
  *
  * @category models
@@ -166,19 +186,66 @@ export interface Options<I, IE, A, AE, E, R> {
   readonly output: Schema.Codec<A, AE>
   readonly risk?: Risk | undefined
   readonly size?: number | undefined
+  readonly queue?: number | undefined
+  readonly available?: boolean | undefined
   readonly attemptTimeout?: Duration.Input | undefined
+  readonly permissions?: ReadonlyArray<string> | undefined
+  readonly tools?: ReadonlyArray<string> | undefined
+  readonly dependencies?: ReadonlyArray<string> | undefined
+  readonly artefacts?: ReadonlyArray<string> | undefined
+  readonly estimate?: Usage | undefined
+  readonly confidence?: number | undefined
   readonly handle: (order: Order<I>) => Effect.Effect<NoInfer<A> | Result<NoInfer<A>>, E, R>
 }
 
 const namePattern = /^[A-Za-z][\w-]{0,63}$/
+
+const decodeUsage = decoder(Usage, "error")
+
+const refuse = (problem: string): never => {
+  throw new RangeError(`Worker.make: ${problem}`)
+}
+
+const whole = (option: string, value: number, least: number): number =>
+  Number.isSafeInteger(value) && value >= least
+    ? value
+    : refuse(`${option} must be a whole number >= ${least}, got ${show(value)}`)
+
+/** A list of names without blanks and repetitions; `ids` are also keys of records. */
+const nameList = (option: string, names: ReadonlyArray<string> = [], kind: "ids" | "names" = "names") => {
+  const seen = new Set<string>()
+  names.forEach((name, index) => {
+    const path = `${option}[${index}]`
+    if (kind === "ids" && !isId(name)) {
+      refuse(`${path} must be letters, digits, '.', '_' and '-', beginning with a letter, got ${show(name)}`)
+    }
+    if (name.trim() === "") refuse(`${path} must be a name that is not empty, got ${show(name)}`)
+    if (seen.has(name)) refuse(`${path} must not be named twice, got ${show(name)}`)
+    seen.add(name)
+  })
+  return [...seen]
+}
+
+const estimateOf = (estimate: Usage = {}): Usage =>
+  EffectResult.getOrElse(decodeUsage(estimate), (problems) =>
+    refuse(
+      sentences(problems.map((each) => ({ ...each, path: each.path === "" ? "estimate" : `estimate.${each.path}` })))
+    )
+  )
+
+const shareOf = (option: string, value: number | undefined): number | undefined =>
+  value === undefined || (value >= 0 && value <= 1)
+    ? value
+    : refuse(`${option} must be a number between 0 and 1, got ${show(value)}`)
 
 /**
  * Makes a worker.
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when the name has other characters than letters, digits, `_` and `-`, when `size` is not a whole
- * number >= 1, or when `attemptTimeout` is not > 0.
+ * Throws a `RangeError` that names the option when the name has other characters than letters, digits, `_` and `-`, when a
+ * number is out of its range, or when a list names something twice or nothing at all. Areas and artefacts are named with
+ * letters, digits, `.`, `_` and `-`.
  *
  * @category constructors
  * @since 0.1.0
@@ -187,16 +254,12 @@ export const make = <I, IE, A, AE, E, R>(
   name: string,
   options: Options<I, IE, A, AE, E, R>
 ): Worker<Exclude<R, Scope.Scope>> => {
-  const size = options.size ?? 1
   const attemptTimeout = Duration.fromInputUnsafe(options.attemptTimeout ?? "30 seconds")
   if (!namePattern.test(name)) {
-    throw new RangeError(`Worker.make: name must be letters, digits, '_' and '-', got ${JSON.stringify(name)}`)
-  }
-  if (!Number.isInteger(size) || size < 1) {
-    throw new RangeError(`Worker.make: size must be a whole number >= 1, got ${size}`)
+    refuse(`name must be letters, digits, '_' and '-', got ${JSON.stringify(name)}`)
   }
   if (!Duration.isGreaterThan(attemptTimeout, Duration.zero)) {
-    throw new RangeError(`Worker.make: attemptTimeout must be > 0, got ${Duration.toMillis(attemptTimeout)} ms`)
+    refuse(`attemptTimeout must be > 0, got ${Duration.toMillis(attemptTimeout)} ms`)
   }
   const decodeInput = decoder(Schema.toCodecJson(options.input))
   return {
@@ -205,8 +268,16 @@ export const make = <I, IE, A, AE, E, R>(
     description: options.description,
     capabilities: options.capabilities ?? [],
     risk: options.risk ?? "low",
-    size,
+    size: whole("size", options.size ?? 1, 1),
+    queue: whole("queue", options.queue ?? 100, 0),
+    available: options.available ?? true,
     attemptTimeout,
+    permissions: nameList("permissions", options.permissions, "ids"),
+    tools: nameList("tools", options.tools),
+    dependencies: nameList("dependencies", options.dependencies),
+    artefacts: nameList("artefacts", options.artefacts, "ids"),
+    estimate: estimateOf(options.estimate),
+    confidence: shareOf("confidence", options.confidence),
     prepare: (order) =>
       EffectResult.map(decodeInput(order.contract.inputs), (input) =>
         Effect.scoped(Effect.suspend(() => options.handle({ ...order, input })))

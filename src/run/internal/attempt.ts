@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -86,8 +87,11 @@ const ofCause = (
   }
 }
 
-const ofOutput = ({ seat }: Post, output: unknown): Answer => {
-  const checked = Result.check(output, seat.worker.encodeOutput)
+const ofOutput = ({ seat }: Post, task: string, output: unknown, at: number): Answer => {
+  const checked = Result.check(output, seat.worker.encodeOutput, {
+    artefacts: seat.worker.artefacts,
+    origin: { worker: seat.name, task, at }
+  })
   if (EffectResult.isFailure(checked)) return failure("malformed", checked.failure.message)
   const result = checked.success
   if (result.error !== undefined) return { result, outcome: outcomes[result.error.kind] }
@@ -134,7 +138,9 @@ export const attempt = (staff: Staff, post: Post, order: Order): Effect.Effect<A
               return Effect.succeed(failure("transient", `no answer within ${millis} ms`, "timed-out"))
             }
             const exit = answered.value as Exit.Exit<unknown, unknown>
-            return Effect.succeed(Exit.isSuccess(exit) ? ofOutput(post, exit.value) : ofCause(exit.cause, classifier))
+            return Exit.isSuccess(exit)
+              ? Effect.map(Clock.currentTimeMillis, (at) => ofOutput(post, order.task, exit.value, at))
+              : Effect.succeed(ofCause(exit.cause, classifier))
           }),
           Effect.catch((error) => ofActorFailure(staff, post, job, error, classifier)),
           Effect.ensuring(Queue.offer(post.free, member))

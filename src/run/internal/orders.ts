@@ -33,7 +33,7 @@ export const orderFor = (
 ): EffectResult.Result<Order, string> => {
   const planned = tasks.get(task.id)
   if (planned === undefined) return EffectResult.fail(`CONTRACT_INVALID: the plan has no task ${task.id}`)
-  const { accepted, missing } = upstream(state, task, results)
+  const { accepted, artefacts, missing } = upstream(state, task, results)
   let inputs: unknown = {}
   try {
     inputs = planned.input?.(accepted, input as never) ?? {}
@@ -41,7 +41,9 @@ export const orderFor = (
     const reason = Predicate.isError(error) ? error.message : String(error)
     return EffectResult.fail(`CONTRACT_INVALID: the inputs of ${task.id} cannot be made: ${shorten(reason, 300)}`)
   }
-  const contract = Plan.contract(planned, inputs)
+  const contract = EffectResult.flatMap(Plan.contract(planned, inputs), (contract) =>
+    Contract.granting(contract, seat.worker.permissions)
+  )
   if (EffectResult.isFailure(contract)) return EffectResult.fail(contract.failure.message)
   const order: Order = {
     run: state.run,
@@ -52,6 +54,7 @@ export const orderFor = (
     contract: contract.success,
     input: undefined,
     accepted,
+    artefacts,
     missing,
     previous: previous(task)
   }
@@ -72,20 +75,23 @@ const upstream = (
   state: RunState,
   task: TaskState,
   results: Pick<Outcome.Fold, "result">
-): { readonly accepted: Readonly<Record<string, Schema.Json>>; readonly missing: ReadonlyArray<MissingInput> } => {
+): Pick<Order, "accepted" | "artefacts" | "missing"> => {
   const accepted: Array<readonly [string, Schema.Json]> = []
+  const artefacts: Array<readonly [string, Order["artefacts"][string]]> = []
   const missing: Array<MissingInput> = []
   for (const need of task.needs) {
     const before = state.tasks.get(need)
-    const output = results.result(need)?.output
+    const result = results.result(need)
+    const output = result?.output
     if (before === undefined || task.lost.includes(need) || output === undefined) {
       missing.push({ task: need, part: need, reason: before?.reason ?? "it gave no result" })
       continue
     }
     accepted.push([need, output])
+    if (result?.artefacts !== undefined) artefacts.push([need, result.artefacts])
     for (const { part, reason } of before.missing) missing.push({ task: need, part, reason })
   }
-  return { accepted: Object.fromEntries(accepted), missing }
+  return { accepted: Object.fromEntries(accepted), artefacts: Object.fromEntries(artefacts), missing }
 }
 
 const previous = (task: TaskState): ReadonlyArray<PreviousError> =>

@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
+
 import type { Problem } from "./problems.ts"
 
 /** Levels of nesting that an input or an output may have. */
@@ -49,4 +51,20 @@ export const tooMuch = (value: unknown, path: string): Problem | undefined => {
     level = below
   }
   return undefined
+}
+
+/**
+ * A copy of a plain JSON value that nobody can change, not even whoever made the value. At most as deep as
+ * {@link tooMuch} allows.
+ *
+ * @since 0.1.0
+ */
+export const frozen = (value: unknown): unknown => {
+  if (Object.is(value, -0)) return 0
+  if (!Predicate.isObjectOrArray(value)) return value
+  return Object.freeze(
+    Array.isArray(value)
+      ? value.map(frozen)
+      : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, frozen(item)]))
+  )
 }

@@ -47,6 +47,7 @@ export const shorten = (text: string, limit: number): string =>
 export const show = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(shorten(value, shown))
   if (typeof value === "bigint") return shorten(`${value}n`, shown)
+  if (Object.is(value, -0)) return "-0"
   if (Array.isArray(value)) return value.length === 1 ? "[1 item]" : `[${value.length} items]`
   if (Predicate.isFunction(value)) return "a function"
   if (Predicate.isObject(value)) {

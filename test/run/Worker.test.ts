@@ -1,0 +1,177 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Schema, Stream } from "effect"
+import { Journal } from "espalier/journal"
+import { Desk, Domain, Plan, Result, Run, Worker } from "espalier/run"
+
+type Given = Omit<
+  Worker.Options<object, object, string, string, never, never>,
+  "description" | "input" | "output" | "handle"
+>
+
+const make = (options: Given) =>
+  Worker.make("count", {
+    description: "Counts",
+    input: Schema.Struct({}),
+    output: Schema.String,
+    handle: () => Effect.succeed("3"),
+    ...options
+  })
+
+describe("Worker", () => {
+  describe("make", () => {
+    it("fills in what may be left out", () => {
+      const { encodeOutput: _e, prepare: _p, schemas: _s, ...rest } = make({})
+      assert.deepInclude(rest, {
+        name: "count",
+        description: "Counts",
+        capabilities: [],
+        risk: "low",
+        size: 1,
+        queue: 100,
+        available: true,
+        attemptTimeout: Duration.seconds(30),
+        permissions: [],
+        tools: [],
+        dependencies: [],
+        artefacts: [],
+        estimate: {},
+        confidence: undefined
+      })
+    })
+
+    it("R-203 keeps what it was given", () => {
+      const given = {
+        queue: 0,
+        available: false,
+        permissions: ["repository"],
+        tools: ["files/read", "größe"],
+        dependencies: ["https://api.example.org"],
+        artefacts: ["patch", "constructor"],
+        estimate: { steps: 1, tokens: 1_000, toolCalls: 2, cost: 0.03 },
+        confidence: 0.8
+      }
+      assert.deepInclude(make(given), given)
+    })
+
+    it("keeps its lists when the caller changes them", () => {
+      const tools = ["read"]
+      const worker = make({ tools })
+      tools.push("write")
+      assert.deepStrictEqual(worker.tools, ["read"])
+    })
+
+    const bad: ReadonlyArray<readonly [message: string, options: Given]> = [
+      ["size must be a whole number >= 1, got 0", { size: 0 }],
+      ["size must be a whole number >= 1, got NaN", { size: Number.NaN }],
+      ["queue must be a whole number >= 0, got -1", { queue: -1 }],
+      ["queue must be a whole number >= 0, got 1.5", { queue: 1.5 }],
+      ["queue must be a whole number >= 0, got Infinity", { queue: Infinity }],
+      ["attemptTimeout must be > 0, got 0 ms", { attemptTimeout: 0 }],
+      ["attemptTimeout must be > 0, got -1 ms", { attemptTimeout: -1 }],
+      ["confidence must be a number between 0 and 1, got 1.1", { confidence: 1.1 }],
+      ["confidence must be a number between 0 and 1, got -0.1", { confidence: -0.1 }],
+      ["confidence must be a number between 0 and 1, got NaN", { confidence: Number.NaN }],
+      ["estimate.tokens must be a whole number >= 0, got -1", { estimate: { tokens: -1 } }],
+      ["estimate.steps must be a whole number >= 0, got NaN", { estimate: { steps: Number.NaN } }],
+      ["estimate.cost must be an amount >= 0 and at most 1e15, got Infinity", { estimate: { cost: Infinity } }],
+      ["estimate.toolCalls must be a whole number >= 0, got -0", { estimate: { toolCalls: -0 } }],
+      [
+        "permissions[0] must be letters, digits, '.', '_' and '-', beginning with a letter, got \"__proto__\"",
+        { permissions: ["__proto__"] }
+      ],
+      ['permissions[1] must not be named twice, got "repository"', { permissions: ["repository", "repository"] }],
+      [
+        "artefacts[0] must be letters, digits, '.', '_' and '-', beginning with a letter, got \"\"",
+        { artefacts: [""] }
+      ],
+      ['tools[1] must be a name that is not empty, got " "', { tools: ["read", " "] }],
+      ['tools[1] must not be named twice, got "read"', { tools: ["read", "read"] }],
+      ['dependencies[0] must be a name that is not empty, got ""', { dependencies: [""] }]
+    ]
+    it.each(bad)("throws a RangeError that names the option: %s", (message, options) => {
+      const error = (() => {
+        try {
+          return make(options)
+        } catch (thrown) {
+          return thrown
+        }
+      })()
+      assert.instanceOf(error, RangeError)
+      assert.strictEqual(error.message, `Worker.make: ${message}`)
+    })
+
+    it("infers what the handler needs and what it is handed, beside every option", () => {
+      const worker = Worker.make("count", {
+        description: "Counts",
+        permissions: ["repository"],
+        estimate: { tokens: 5 },
+        input: Schema.Struct({ text: Schema.String }),
+        output: Schema.Struct({ words: Schema.Int }),
+        handle: ({ input }) => Effect.map(Journal.Journal, () => ({ words: input.text.length }))
+      })
+      const needs: Worker.Worker<Journal.Journal> = worker
+      assert.isTrue(Worker.isWorker(needs))
+    })
+  })
+
+  describe("in a run", () => {
+    const hash = `sha256:${"0".repeat(64)}`
+    const patch = { uri: `artefact:${hash}`, hash }
+
+    const writer = Worker.make("writer", {
+      description: "Writes a patch",
+      permissions: ["repository"],
+      artefacts: ["patch"],
+      input: Schema.Struct({}),
+      output: Schema.String,
+      handle: () =>
+        Effect.succeed(
+          Result.delivered({ patch }, { evidence: [{ requirement: "written", output: "x".repeat(9_000) }] })
+        )
+    })
+    const reader = Worker.make("reader", {
+      description: "Says what it was handed",
+      input: Schema.Struct({}),
+      output: Schema.Unknown,
+      handle: ({ accepted, artefacts }) => Effect.succeed({ accepted, artefacts })
+    })
+    const run = (permissions: Record<string, ReadonlyArray<string>>) =>
+      Run.start(
+        Desk.make("patches", {
+          version: "1",
+          input: Schema.String,
+          domains: [Domain.make("code", { workers: [writer, reader] })],
+          coordinator: Plan.make<string>([
+            { id: "write", worker: "code.writer", objective: "Write it", permissions },
+            { id: "read", worker: "code.reader", objective: "Read it", needs: ["write"] }
+          ])
+        }),
+        { input: "x" }
+      )
+
+    it.effect("R-201 a contract without the area that a worker needs never reaches it", () =>
+      Effect.gen(function* () {
+        const { results } = yield* Effect.provide(run({ network: ["*"] }), Journal.layerMemory)
+        assert.strictEqual(results["write"]?.status, "failed")
+        assert.include(results["write"]?.note, "CONTRACT_INVALID: permissions.repository is required")
+      })
+    )
+
+    it.effect("R-202 artefacts reach the next task by reference, and evidence is stamped and shortened", () =>
+      Effect.gen(function* () {
+        const { results, run: id } = yield* run({ repository: ["docs/**"] })
+        assert.deepStrictEqual(results["read"]?.output, {
+          accepted: { write: null },
+          artefacts: { write: { patch } }
+        })
+        const journal = yield* Journal.Journal
+        const events = yield* Stream.runCollect(journal.read(id))
+        const reported = events.find(({ type }) => type === "Reported")
+        const { result } = Schema.decodeUnknownSync(Schema.Struct({ result: Result.Envelope }))(reported?.data)
+        const [evidence] = result.evidence
+        assert.deepInclude(evidence, { requirement: "written", worker: "code.writer", task: "write", at: 0 })
+        assert.include(evidence?.output, "bytes left out")
+      }).pipe(Effect.provide(Journal.layerMemory))
+    )
+  })
+})
