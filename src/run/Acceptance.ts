@@ -26,7 +26,7 @@
  * ```ts
  * import { Acceptance } from "espalier/run"
  *
- * const done = [{ id: "tests", statement: "All tests pass", mandatory: true }]
+ * const done = [{ id: "tests", statement: "All tests pass", mandatory: true, evidence: true }]
  * const check = Acceptance.check(done, [
  *   { requirement: "tests", command: "npm test", exitStatus: 1, at: 10 },
  *   { requirement: "tests", command: "npm test", exitStatus: 0, at: 20 }

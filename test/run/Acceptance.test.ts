@@ -5,7 +5,8 @@ import { Acceptance, Contract, type Result } from "espalier/run"
 const requirement = (id: string, mandatory = true): Contract.Requirement => ({
   id,
   statement: `${id} holds`,
-  mandatory
+  mandatory,
+  evidence: true
 })
 
 const contract = (fields: Partial<Contract.Fields> = {}): Contract.Contract => {
