@@ -5,8 +5,10 @@
  * @since 0.1.0
  */
 export * as Acceptance from "./Acceptance.ts"
+export * as Allowance from "./Allowance.ts"
 export * as Audit from "./Audit.ts"
 export * as Autonomy from "./Autonomy.ts"
+export * as Budget from "./Budget.ts"
 export * as Confidence from "./Confidence.ts"
 export * as Contract from "./Contract.ts"
 export * as ContractPolicy from "./ContractPolicy.ts"
@@ -17,6 +19,7 @@ export * as Office from "./Office.ts"
 export * as Outcome from "./Outcome.ts"
 export * as Plan from "./Plan.ts"
 export * as Recovery from "./Recovery.ts"
+export * as Repetition from "./Repetition.ts"
 export * as Result from "./Result.ts"
 export * as Run from "./Run.ts"
 export * as RunEvent from "./RunEvent.ts"
