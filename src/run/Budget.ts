@@ -25,8 +25,8 @@
  *
  * **Gotchas**
  *
- * What is reserved is a ceiling, not a guess: an estimate that is too low by one closes the account. Sums are exact
- * below nine million in cost and 2 ** 53 in counts, where they stop.
+ * What is reserved is a ceiling, not a guess: an estimate that is too low by one closes the account. Costs add up exactly
+ * below nine million. Sums stop at the largest amount there is: 2^53 - 1, and 1e15 in cost.
  *
  * **Example** (A third call of 400 does not fit into 1,000)
  *
@@ -50,7 +50,8 @@
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
-import { show } from "./internal/problems.ts"
+import * as amounts from "./internal/amounts.ts"
+import { charge, checked, exact, minus, plus, rest, tidy, type Writable } from "./internal/amounts.ts"
 import { Usage } from "./Result.ts"
 
 /**
@@ -59,7 +60,7 @@ import { Usage } from "./Result.ts"
  * @category models
  * @since 0.1.0
  */
-export const measures = ["steps", "tokens", "toolCalls", "cost"] as const
+export const measures = amounts.measures
 
 /**
  * The schema of {@link measures}.
@@ -79,8 +80,8 @@ export type Measure = typeof Measure.Type
 export interface Amount extends Schema.Schema.Type<typeof Amount> {}
 
 /**
- * An amount of each measure: whole numbers >= 0, and a cost >= 0. What absent means depends on the place: no limit,
- * nothing reserved, or not measured.
+ * An amount of each measure: whole numbers from 0 to 2^53 - 1, and a cost from 0 to 1e15. What absent means depends on
+ * the place: no limit, nothing reserved, or not measured.
  *
  * @category models
  * @since 0.1.0
@@ -509,91 +510,10 @@ export const merge = (path: Iterable<readonly [account: string, limit: Amount | 
 
 // ---------------------------------------------------------------------------------------------------------------------
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] }
-
 const blank: Account = { limit: {}, settled: {}, reserved: {} }
 
-/** Accounts and amounts are built field by field: they are made anew several times for each piece of work. */
 const accountOf = (limit: Amount, settled: Amount, reserved: Amount, closed: Measure | undefined): Account =>
   closed === undefined ? { limit, settled, reserved } : { limit, settled, reserved, closed }
-
-const parts = 1_000_000_000
-
-/** A sum without the noise of binary fractions. */
-const tidy = (measure: Measure, sum: number): number => (measure === "cost" ? Math.round(sum * parts) / parts : sum)
-
-/** A sum to keep: it stops where whole numbers do. */
-const exact = (measure: Measure, sum: number): number => Math.min(tidy(measure, sum), Number.MAX_SAFE_INTEGER)
-
-const rest = (measure: Measure, limit: number, settled: number, reserved: number): number =>
-  Math.max(0, exact(measure, limit - settled - reserved))
-
-const amountOf = (
-  steps: number | undefined,
-  tokens: number | undefined,
-  toolCalls: number | undefined,
-  cost: number | undefined
-): Amount => {
-  const amount: Writable<Amount> = {}
-  if (steps !== undefined) amount.steps = steps
-  if (tokens !== undefined) amount.tokens = tokens
-  if (toolCalls !== undefined) amount.toolCalls = toolCalls
-  if (cost !== undefined) amount.cost = cost
-  return amount
-}
-
-const sum = (measure: Measure, left: number | undefined, right: number | undefined): number | undefined =>
-  right === undefined ? left : exact(measure, (left ?? 0) + right)
-
-const plus = (left: Amount, right: Amount): Amount =>
-  amountOf(
-    sum("steps", left.steps, right.steps),
-    sum("tokens", left.tokens, right.tokens),
-    sum("toolCalls", left.toolCalls, right.toolCalls),
-    sum("cost", left.cost, right.cost)
-  )
-
-const difference = (measure: Measure, left: number | undefined, right: number | undefined): number | undefined => {
-  const remaining = exact(measure, (left ?? 0) - (right ?? 0))
-  return remaining > 0 ? remaining : undefined
-}
-
-/** What is left of a sum without one of its parts; a measure of which nothing is left is gone. */
-const minus = (left: Amount, right: Amount): Amount =>
-  amountOf(
-    difference("steps", left.steps, right.steps),
-    difference("tokens", left.tokens, right.tokens),
-    difference("toolCalls", left.toolCalls, right.toolCalls),
-    difference("cost", left.cost, right.cost)
-  )
-
-/** What is charged: what was reported, else what was reserved. */
-const charge = (reserved: Amount, reported: Amount): Amount => {
-  const charged: Writable<Amount> = {}
-  for (const measure of measures) {
-    const told = reported[measure]
-    const amount = isAmount(told) ? exact(measure, measure === "cost" ? told : Math.ceil(told)) : reserved[measure]
-    if (amount !== undefined) charged[measure] = amount
-  }
-  return charged
-}
-
-const isAmount = (value: unknown): value is number => Number.isFinite(value) && (value as number) >= 0
-
-const checked = (amount: Amount, what: string): Amount => {
-  const sound: Writable<Amount> = {}
-  for (const measure of measures) {
-    const value = amount[measure]
-    if (value === undefined) continue
-    const whole = measure !== "cost"
-    if (!isAmount(value) || (whole && !Number.isSafeInteger(value))) {
-      const expected = whole ? "a whole number >= 0" : "an amount >= 0"
-      throw new RangeError(`Budget: ${what} must have ${expected} as ${measure}, got ${show(value)}`)
-    }
-    sound[measure] = exact(measure, value + 0) // no negative zero, which JSON does not have
-  }
-  return sound
-}
 
 const distinct = (names: ReadonlyArray<string>): ReadonlyArray<string> =>
   names.some((name, index) => names.indexOf(name) !== index) ? [...new Set(names)] : [...names]

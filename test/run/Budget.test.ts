@@ -24,8 +24,10 @@ const bad: ReadonlyArray<readonly [measure: Budget.Measure, value: unknown, expe
   ["steps", Number.NaN, "a whole number >= 0 as steps, got NaN"],
   ["toolCalls", Number.POSITIVE_INFINITY, "a whole number >= 0 as toolCalls, got Infinity"],
   ["toolCalls", "3", 'a whole number >= 0 as toolCalls, got "3"'],
-  ["cost", -0.1, "an amount >= 0 as cost, got -0.1"],
-  ["cost", null, "an amount >= 0 as cost, got null"]
+  ["cost", -0.1, "an amount >= 0 and at most 1e15 as cost, got -0.1"],
+  ["cost", 1.1e15, "an amount >= 0 and at most 1e15 as cost, got 1100000000000000"],
+  ["tokens", 2 ** 53, "a whole number >= 0 as tokens, got 9007199254740992"],
+  ["cost", null, "an amount >= 0 and at most 1e15 as cost, got null"]
 ]
 
 describe("Budget", () => {
@@ -258,7 +260,7 @@ describe("Budget", () => {
       }
     )
 
-    it("stops counting where whole numbers do, and stays plain JSON", () => {
+    it("stops counting at the largest amount there is, and stays plain JSON", () => {
       const ledger = Budget.make()
       for (const id of ["a", "b", "c"]) {
         Budget.reserve(ledger, { id, accounts: ["run"], amount: {} })
@@ -268,7 +270,7 @@ describe("Budget", () => {
       assert.deepStrictEqual(ledger.accounts.get("run")?.settled, {
         steps: 3,
         tokens: Number.MAX_SAFE_INTEGER,
-        cost: Number.MAX_SAFE_INTEGER
+        cost: 1e15
       })
     })
   })
