@@ -187,7 +187,7 @@ type Settled<A> = [A][A extends unknown ? 0 : never]
  * - `failures`: default none.
  * - `latency`: default none.
  * - `outage`: what strikes its calls. Default `Outage.Current`.
- * - `what`: the name by which the outage knows it. Default its own name.
+ * - `what`: the name by which the outage knows it. Default its own name. It is down with each of its `dependencies`, too.
  *
  * @category models
  * @since 0.1.0
@@ -270,7 +270,10 @@ export const worker = <I = unknown, IE = unknown, A = Schema.Json, AE = unknown,
         yield* wait(order)
         return yield* given
       })
-      const met = outage === undefined ? Outage.applyCurrent(what, work) : Outage.apply(outage, what, work)
+      const met = [what, ...(rest.dependencies ?? [])].reduce<Effect.Effect<unknown, E | Failure.Failure, R>>(
+        (call, down) => (outage === undefined ? Outage.applyCurrent(down, call) : Outage.apply(outage, down, call)),
+        work
+      )
       // What a fake hands back need not be what its schema says; that is the point.
       return Effect.ensuring(
         met as Effect.Effect<A | Result.Result<A>, E | Failure.Failure, R>,

@@ -5,3 +5,4 @@
  */
 export * as Fake from "./Fake.ts"
 export * as Outage from "./Outage.ts"
+export * as WorkerSuite from "./WorkerSuite.ts"

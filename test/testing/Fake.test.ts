@@ -17,8 +17,8 @@ const told = ({ dispatches, results, status }: Outcome.Outcome) => ({
 })
 
 /** Runs one task on a fake, with as much time as it takes. */
-const ran = (worker: Worker.Worker<never>) =>
-  Effect.map(elapse(Run.start(desk([worker], [task("a")]), options), "1 hour"), told)
+const ran = (worker: Worker.Worker<never>, id = "r1") =>
+  Effect.map(elapse(Run.start(desk([worker], [task("a")]), { ...options, id }), "1 hour"), told)
 
 describe("Fake", () => {
   describe("worker", () => {
@@ -202,6 +202,15 @@ describe("Fake", () => {
         })
         assert.strictEqual(outcome.endedAt, 30_000)
         assert.strictEqual((yield* fake.calls).length, 2)
+      }).pipe(memory)
+    )
+
+    it.effect("R-701 goes down with what it depends on", () =>
+      Effect.gen(function* () {
+        const outage = Outage.make([{ what: "provider", kind: "denied", until: "1 minute" }])
+        const fake = Fake.worker("one", { otherwise: "done", outage, dependencies: ["disk", "provider"] })
+        assert.deepStrictEqual((yield* ran(fake)).dispatches, ["d.one denied 1"])
+        assert.strictEqual((yield* ran(fake, "r2")).status, "completed")
       }).pipe(memory)
     )
 
