@@ -4,7 +4,7 @@ export default defineConfig({
   resolve: { conditions: ["@espalier/source"] },
   ssr: { resolve: { conditions: ["@espalier/source"] } },
   test: {
-    include: ["test/**/*.test.ts"],
+    include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
     reporters: ["default", "./scripts/closing-line.ts"],
     testTimeout: 30_000
   }
