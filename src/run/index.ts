@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 export * as Acceptance from "./Acceptance.ts"
+export * as Aggregate from "./Aggregate.ts"
 export * as Allowance from "./Allowance.ts"
 export * as Audit from "./Audit.ts"
 export * as Autonomy from "./Autonomy.ts"
