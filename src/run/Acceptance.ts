@@ -8,7 +8,7 @@
  * | has no exit status, or there is none | `unproven` |
  * | was taken against another revision than the one asked for | `unproven` |
  *
- * The evidence that decides is the latest for the requirement: by `at`, then by its place in the list. Evidence without a
+ * A requirement that needs no evidence is met where another one would be unproven: there the claim is enough. The evidence that decides is the latest for the requirement: by `at`, then by its place in the list. Evidence without a
  * time counts as earlier than any with one.
  *
  * **Invariants**
@@ -41,6 +41,7 @@ import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import type * as Contract from "./Contract.ts"
+import { frozen } from "./internal/plain.ts"
 import { Problem, sentences, show } from "./internal/problems.ts"
 import { Evidence } from "./Result.ts"
 
@@ -132,30 +133,34 @@ const accepts = (findings: ReadonlyArray<Finding>): boolean =>
   findings.every(({ mandatory, state }) => !mandatory || state === "met")
 
 const find = (
-  { id, mandatory, statement }: Contract.Requirement,
+  requirement: Contract.Requirement,
   evidence: ReadonlyArray<Evidence>,
   revision: string | undefined
 ): Finding => {
-  const about = evidence.filter(({ requirement }) => requirement === id)
-  const counted = latest(revision === undefined ? about : about.filter((each) => each.revision === revision))
+  const { id, mandatory, statement } = requirement
   const head = { requirement: id, statement, mandatory }
-  if (counted === undefined) {
-    const other = latest(about)
-    if (other === undefined) return { ...head, state: "unproven", reason: "There is no evidence for it" }
-    const reason = `It was checked against ${named(other.revision)}, not against ${named(revision)}`
-    return { ...head, state: "unproven", evidence: other, reason }
+  const about = evidence.filter((each) => each.requirement === id)
+  const counted = latest(revision === undefined ? about : about.filter((each) => each.revision === revision))
+  if (counted?.exitStatus !== undefined) {
+    const state = counted.exitStatus === 0 ? "met" : "unmet"
+    const reason = `${named(counted)} ended with exit status ${counted.exitStatus}`
+    return { ...head, state, evidence: counted, reason }
   }
-  const { command, exitStatus } = counted
-  const what = command === undefined || command.trim() === "" ? "Its check" : command
-  if (exitStatus === undefined) {
-    return { ...head, state: "unproven", evidence: counted, reason: `${what} has no exit status` }
-  }
-  const state = exitStatus === 0 ? "met" : "unmet"
-  return { ...head, state, evidence: counted, reason: `${what} ended with exit status ${exitStatus}` }
+  const decides = counted ?? latest(about)
+  const known = { ...head, ...(decides === undefined ? {} : { evidence: decides }) }
+  if (!requirement.evidence) return { ...known, state: "met", reason: "It needs no evidence" }
+  if (decides === undefined) return { ...known, state: "unproven", reason: "There is no evidence for it" }
+  const reason =
+    counted === undefined
+      ? `It was checked against ${at(decides.revision)}, not against ${at(revision)}`
+      : `${named(counted)} has no exit status`
+  return { ...known, state: "unproven", reason }
 }
 
-const named = (revision: string | undefined): string =>
-  revision === undefined ? "no revision" : `revision ${revision}`
+const named = ({ command }: Evidence): string =>
+  command === undefined || command.trim() === "" ? "Its check" : command
+
+const at = (revision: string | undefined): string => (revision === undefined ? "no revision" : `revision ${revision}`)
 
 /** The latest evidence: by time, then by place. */
 const latest = (evidence: ReadonlyArray<Evidence>): Evidence | undefined => {
@@ -248,7 +253,7 @@ export const final = (
 
 /** Mandatory requirements come first, so that failing evidence for another one cannot move the revision in their favour. */
 const finalRevision = (entries: ReadonlyArray<Entry>): string | undefined => {
-  const named = (must: boolean) =>
+  const of = (must: boolean) =>
     entries.flatMap(({ definitionOfDone, evidence }) =>
       evidence.filter(
         ({ requirement, revision }) =>
@@ -256,7 +261,7 @@ const finalRevision = (entries: ReadonlyArray<Entry>): string | undefined => {
           definitionOfDone.some(({ id, mandatory }) => id === requirement && (mandatory || !must))
       )
     )
-  return (latest(named(true)) ?? latest(named(false)))?.revision // E2
+  return (latest(of(true)) ?? latest(of(false)))?.revision // E2
 }
 
 /**
@@ -290,7 +295,7 @@ export class NothingOpen extends Schema.TaggedError<NothingOpen>("espalier/run/A
  * - `task`: id of the new task. Default the id of the task and `.follow-up`.
  * - `limits`: default those of the contract; given ones can only lower them.
  *
- * Inputs, constraints and permissions are those of the contract; the input `follow-up` ({@link followUpInput}) lists the
+ * Inputs, references, constraints, permissions and class of data are those of the contract; the input `follow-up` ({@link followUpInput}) lists the
  * open requirements with their evidence. The definition of done has the open requirements and no other, and the version
  * is 1: it is a new contract.
  *
@@ -308,7 +313,7 @@ export const followUp = (
     ({ requirement, state }) => state !== "met" && contract.definitionOfDone.some(({ id }) => id === requirement)
   )
   if (open.length === 0) return EffectResult.fail(new NothingOpen({ task: contract.task }))
-  const { constraints, limits, objective, onIncomplete, permissions } = contract
+  const { constraints, dataClass, limits, objective, onIncomplete, permissions, references } = contract
   const failed = open.map(({ evidence, reason, requirement, state }): Schema.Json => ({
     requirement,
     state,
@@ -319,8 +324,10 @@ export const followUp = (
     task: options.task ?? followUpId(contract.task),
     objective: `Meet what is still open of: ${objective}`,
     inputs: { ...contract.inputs, [followUpInput]: failed },
+    references,
     constraints,
     permissions,
+    ...(dataClass === undefined ? {} : { dataClass }),
     definitionOfDone: contract.definitionOfDone.filter(({ id }) => open.some(({ requirement }) => requirement === id)),
     limits: lower(limits, options.limits ?? {}),
     onIncomplete
@@ -391,9 +398,8 @@ export const reduceScope = (
     problems.push({ path: `dropped[${index}]`, expectation, actual: show(id) })
   })
   if (problems.length > 0) return EffectResult.fail(new ScopeNotReduced({ mandatory, problems })) // E3
-  return EffectResult.succeed({
-    ...contract,
-    version: contract.version + 1,
-    definitionOfDone: contract.definitionOfDone.filter(({ id }) => !dropped.includes(id))
-  })
+  const definitionOfDone = contract.definitionOfDone.filter(({ id }) => !dropped.includes(id))
+  return EffectResult.succeed(
+    frozen({ ...contract, version: contract.version + 1, definitionOfDone }) as Contract.Contract
+  )
 }

@@ -81,6 +81,22 @@ describe("Acceptance", () => {
       })
     )
 
+    it.effect.each([
+      ["", "met", "It needs no evidence"],
+      ["a -", "met", "It needs no evidence"],
+      ["a 1 1 r1", "met", "It needs no evidence"],
+      ["a 1 1 r2", "unmet", "check a ended with exit status 1"],
+      ["a 0 1 r2", "met", "check a ended with exit status 0"]
+    ] as ReadonlyArray<Row>)(
+      "R-213 without need of evidence, at revision r2, with %j it is %s",
+      ([handed, ...expected]) =>
+        Effect.sync(() => {
+          const definition = [{ ...requirement("a"), evidence: false }]
+          const [finding] = Acceptance.check(definition, all(handed), { revision: "r2" }).findings
+          assert.deepStrictEqual([finding?.state, finding?.reason], expected)
+        })
+    )
+
     it("R-213 gives the evidence that decides, and what belongs to no requirement", () => {
       const handed = all("a 1 1, a 0 2, z 0 3")
       const { findings, strays } = Acceptance.check([requirement("a")], handed)
@@ -101,11 +117,12 @@ describe("Acceptance", () => {
         handed: Schema.Array(anyEvidence),
         failing: anyEvidence,
         place: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })),
-        any: Schema.Boolean
+        any: Schema.Boolean,
+        needs: Schema.Boolean
       },
-      ({ any, failing, handed, place }) => {
+      ({ any, failing, handed, needs, place }) => {
         const revision = any ? undefined : "r1"
-        const definition = [requirement("a"), requirement("b"), requirement("c", false)]
+        const definition = [requirement("a"), { ...requirement("b"), evidence: needs }, requirement("c", false)]
         const more = handed.toSpliced(place, 0, { ...failing, exitStatus: 1 })
         const before = Acceptance.check(definition, handed, { revision })
         const after = Acceptance.check(definition, more, { revision })
@@ -184,7 +201,9 @@ describe("Acceptance", () => {
     const whole = contract({
       version: 4,
       inputs: { files: ["a.md"] },
+      references: { bundle: { uri: "https://example.org/bundle", hash: `sha256:${"0".repeat(64)}` } },
       constraints: ["Touch no code"],
+      dataClass: "internal",
       limits: { tokens: 100, steps: 3 },
       definitionOfDone: [requirement("a"), requirement("b"), requirement("c", false)]
     })
