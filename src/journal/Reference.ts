@@ -37,6 +37,19 @@ export const Hash = Schema.String.check(
   Schema.isPattern(/^sha256:[0-9a-f]{64}$/, { expected: "sha256: and 64 hexadecimal digits in lower case" })
 )
 
+/**
+ * A media type, such as `text/markdown` or `application/json; charset=utf-8`, at most 255 characters.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const MediaType = Schema.String.check(
+  Schema.isPattern(/^[\w.+!#$&^-]{1,127}\/[\w.+!#$&^-]{1,127}(?:; ?[\x20-\x7e]+)?$/, {
+    expected: "a media type such as text/plain"
+  }).abort(),
+  Schema.isMaxLength(255, { expected: "a media type of at most 255 characters" })
+)
+
 const uri = "a URI with a scheme and without blanks, at most 2048 characters"
 
 const size = { expected: "a whole number of bytes >= 0" }
@@ -54,7 +67,7 @@ export interface Reference extends Schema.Schema.Type<typeof Reference> {}
  * - `uri`: where, with a scheme, such as `artefact:sha256:…` or `https://…`; at most 2048 characters.
  * - `hash`: of the bytes.
  * - `bytes`: how many, a whole number >= 0. Absent = not known.
- * - `mediaType`: such as `text/markdown` or `application/json; charset=utf-8`, at most 255 characters. Absent = not known.
+ * - `mediaType`: absent = not known.
  * - `version`: of the result that it came from, a whole number > 0. Absent = there is only one.
  *
  * @category models
@@ -67,13 +80,6 @@ export const Reference = Schema.Struct({
   ),
   hash: Hash,
   bytes: Schema.optionalKey(Schema.Number.check(Schema.isInt(size).abort(), Schema.isGreaterThanOrEqualTo(0, size))),
-  mediaType: Schema.optionalKey(
-    Schema.String.check(
-      Schema.isPattern(/^[\w.+!#$&^-]{1,127}\/[\w.+!#$&^-]{1,127}(?:; ?[\x20-\x7e]+)?$/, {
-        expected: "a media type such as text/plain"
-      }).abort(),
-      Schema.isMaxLength(255, { expected: "a media type of at most 255 characters" })
-    )
-  ),
+  mediaType: Schema.optionalKey(MediaType),
   version: Schema.optionalKey(Schema.Number.check(Schema.isInt(version).abort(), Schema.isGreaterThan(0, version)))
 })

@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+export * as Artefacts from "./Artefacts.ts"
+export * as ArtefactsSqlite from "./ArtefactsSqlite.ts"
 export * as Journal from "./Journal.ts"
 export * as JournalSqlite from "./JournalSqlite.ts"
 export * as Reference from "./Reference.ts"

@@ -40,7 +40,15 @@ const migrations: ReadonlyArray<Migration> = [
           desk TEXT NOT NULL,
           started_at INTEGER NOT NULL
         ) STRICT`
-    })
+    }),
+  (sql) =>
+    Effect.asVoid(sql`
+      CREATE TABLE artefacts (
+        hash TEXT NOT NULL PRIMARY KEY,
+        media_type TEXT NOT NULL,
+        size INTEGER NOT NULL,
+        bytes BLOB NOT NULL
+      ) STRICT`)
 ]
 
 /** The schema version that this release writes. */
