@@ -47,6 +47,8 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 
 import {
+  type ArtefactMismatch,
+  type ArtefactMissing,
   ArtefactTooLarge,
   ArtefactUnreadable,
   because,
@@ -54,6 +56,7 @@ import {
   type ArtefactsError
 } from "./internal/artefactErrors.ts"
 import { limitOf, service } from "./internal/artefactStore.ts"
+import type { InvalidInput } from "./internal/errors.ts"
 import { encode } from "./internal/json.ts"
 import { sha256 } from "./internal/sha256.ts"
 import type { Reference } from "./Reference.ts"
@@ -193,6 +196,46 @@ export const getJson: {
     )
   return schema === undefined ? decoded(Schema.Json) : decoded(Schema.toCodecJson(schema))
 }
+
+/**
+ * A reference that does not hold, by its name, and why.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Broken {
+  readonly name: string
+  readonly reason: ArtefactMissing | ArtefactMismatch | InvalidInput
+}
+
+/**
+ * Those of several references that do not hold, in their order; none when all do.
+ *
+ * **Details**
+ *
+ * Fails only for the troubles of the store, when it is not known whether a reference holds.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const broken = (
+  references: Readonly<Record<string, Reference>>
+): Effect.Effect<ReadonlyArray<Broken>, ArtefactsError, Artefacts> =>
+  Effect.flatMap(Artefacts, ({ verify }) =>
+    Effect.map(
+      Effect.forEach(Object.entries(references), ([name, reference]) =>
+        Effect.catch(Effect.as(verify(reference), []), (error) => {
+          const { reason } = error
+          return reason._tag === "ArtefactMissing" ||
+            reason._tag === "ArtefactMismatch" ||
+            reason._tag === "InvalidInput"
+            ? Effect.succeed([{ name, reason }])
+            : Effect.fail(error)
+        })
+      ),
+      (found) => found.flat()
+    )
+  )
 
 /**
  * Artefacts in memory, which end with the layer's scope.

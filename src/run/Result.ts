@@ -16,7 +16,8 @@
  * **Details**
  *
  * - Artefacts are references by name, to what is too large for an output. A worker delivers those that it has declared and
- *   no others. An answer that has artefacts and no output is stored with the output `null`.
+ *   no others. In a run they have to be in its store (`Artefacts`) with the hash that they say, or the answer does not
+ *   hold. An answer that has artefacts and no output is stored with the output `null`.
  * - Evidence is given the worker, the task and the time at the boundary. An output of evidence beyond 4 KB keeps its
  *   beginning and its end, and says how many bytes are left out between them.
  * - A result cannot change its own contract: a field of the contract on a result is refused by its name.
@@ -446,7 +447,8 @@ export interface Boundary {
  *
  * **Gotchas**
  *
- * That the references of artefacts resolve and match their hashes is not looked at here: `Artefacts.verify` does it.
+ * That the references of artefacts resolve and match their hashes is not looked at here: `Artefacts.broken` does it, and
+ * every run before it takes an answer.
  *
  * @category validation
  * @since 0.1.0

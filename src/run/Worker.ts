@@ -171,7 +171,8 @@ export type Requires<W> = W extends Worker<infer R> ? R : never
  * - `permissions`: the areas in which it works. A contract that does not grant each of them is refused. Default none.
  * - `tools`: names of the tools that it may call. Default none.
  * - `dependencies`: names of the services outside that it relies on, shared with other workers. Default none.
- * - `artefacts`: names of the artefacts that it may deliver; an answer with any other is refused. Default none.
+ * - `artefacts`: names of the artefacts that it may deliver, out of the run's store (`Artefacts`); an answer with any other
+ *   is refused, and so is one that the store does not hold. Default none.
  * - `estimate`: what one dispatch is expected to use, to be reserved before it; see `Result.Usage`. Default nothing.
  * - `confidence`: below it, an answer of this worker counts as uncertain, between 0 and 1. Default: the recovery policy's.
  * - `handle`: the work.

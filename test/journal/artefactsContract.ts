@@ -169,6 +169,27 @@ export const artefactsContract = (
       }).pipe(Effect.provide(layer()))
     )
 
+    it.effect("R-202 several references are told apart in those that hold and those that do not", () =>
+      Effect.gen(function* () {
+        const there = yield* put("there")
+        const found = yield* Artefacts.broken({
+          there,
+          absent,
+          longer: { ...there, bytes: 6 },
+          file: { ...there, uri: "file:x" }
+        })
+        assert.deepStrictEqual(
+          found.map(({ name, reason }) => [name, reason._tag]),
+          [
+            ["absent", "ArtefactMissing"],
+            ["longer", "ArtefactMismatch"],
+            ["file", "InvalidInput"]
+          ]
+        )
+        assert.deepStrictEqual(yield* Artefacts.broken({ there }), [])
+      }).pipe(Effect.provide(layer()))
+    )
+
     const elsewhere: ReadonlyArray<readonly [string, Reference.Reference, string]> = [
       ["a file", { uri: "file:/etc/passwd", hash: hashOf("a") }, "reference.uri"],
       ["an address with a secret", { uri: "https://u:hunter2@example.org/x", hash: hashOf("a") }, "reference.uri"],

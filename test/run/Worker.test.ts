@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Schema, Stream } from "effect"
-import { Journal } from "espalier/journal"
+import { Duration, Effect, Layer, Schema, Stream } from "effect"
+import { Artefacts, Journal, type Reference } from "espalier/journal"
 import { Desk, Domain, Plan, Result, Run, Worker } from "espalier/run"
 
 type Given = Omit<
@@ -116,31 +116,34 @@ describe("Worker", () => {
 
   describe("in a run", () => {
     const hash = `sha256:${"0".repeat(64)}`
-    const patch = { uri: `artefact:${hash}`, hash }
+    const forged = { uri: `artefact:${hash}`, hash }
 
-    const writer = Worker.make("writer", {
-      description: "Writes a patch",
-      permissions: ["repository"],
-      artefacts: ["patch"],
-      input: Schema.Struct({}),
-      output: Schema.String,
-      handle: () =>
-        Effect.succeed(
-          Result.delivered({ patch }, { evidence: [{ requirement: "written", output: "x".repeat(9_000) }] })
-        )
-    })
+    const writer = (made: Effect.Effect<Reference.Reference, Artefacts.ArtefactsError, Artefacts.Artefacts>) =>
+      Worker.make("writer", {
+        description: "Writes a patch",
+        permissions: ["repository"],
+        artefacts: ["patch"],
+        input: Schema.Struct({}),
+        output: Schema.String,
+        handle: () =>
+          Effect.map(made, (patch) => {
+            const evidence = [{ requirement: "written", output: "x".repeat(9_000) }]
+            return Result.delivered({ patch }, { evidence })
+          })
+      })
+    const honest = writer(Effect.flatMap(Artefacts.Artefacts, ({ put }) => put("the patch")))
     const reader = Worker.make("reader", {
       description: "Says what it was handed",
       input: Schema.Struct({}),
       output: Schema.Unknown,
       handle: ({ accepted, artefacts }) => Effect.succeed({ accepted, artefacts })
     })
-    const run = (permissions: Record<string, ReadonlyArray<string>>) =>
+    const run = <R>(worker: Worker.Worker<R>, permissions: Record<string, ReadonlyArray<string>>) =>
       Run.start(
         Desk.make("patches", {
           version: "1",
           input: Schema.String,
-          domains: [Domain.make("code", { workers: [writer, reader] })],
+          domains: [Domain.make("code", { workers: [worker, reader] })],
           coordinator: Plan.make<string>([
             { id: "write", worker: "code.writer", objective: "Write it", permissions },
             { id: "read", worker: "code.reader", objective: "Read it", needs: ["write"] }
@@ -148,21 +151,23 @@ describe("Worker", () => {
         }),
         { input: "x" }
       )
+    const layer = Layer.merge(Journal.layerMemory, Artefacts.layerMemory())
 
     it.effect("R-201 a contract without the area that a worker needs never reaches it", () =>
       Effect.gen(function* () {
-        const { results } = yield* Effect.provide(run({ network: ["*"] }), Journal.layerMemory)
+        const { results } = yield* run(honest, { network: ["*"] })
         assert.strictEqual(results["write"]?.status, "failed")
         assert.include(results["write"]?.note, "CONTRACT_INVALID: permissions.repository is required")
-      })
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("R-202 artefacts reach the next task by reference, and evidence is stamped and shortened", () =>
       Effect.gen(function* () {
-        const { results, run: id } = yield* run({ repository: ["docs/**"] })
+        const { results, run: id } = yield* run(honest, { repository: ["docs/**"] })
+        const patch = yield* Effect.flatMap(Artefacts.Artefacts, ({ put }) => put("the patch"))
         assert.deepStrictEqual(results["read"]?.output, {
           accepted: { write: null },
-          artefacts: { write: { patch } }
+          artefacts: { write: { patch: { ...patch } } }
         })
         const journal = yield* Journal.Journal
         const events = yield* Stream.runCollect(journal.read(id))
@@ -171,6 +176,59 @@ describe("Worker", () => {
         const [evidence] = result.evidence
         assert.deepInclude(evidence, { requirement: "written", worker: "code.writer", task: "write", at: 0 })
         assert.include(evidence?.output, "bytes left out")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("R-202 D01 an artefact that is not there makes the answer one that does not hold", () =>
+      Effect.gen(function* () {
+        const { dispatches, results } = yield* run(writer(Effect.succeed(forged)), { repository: ["docs/**"] })
+        assert.strictEqual(results["write"]?.status, "failed")
+        assert.include(
+          results["write"]?.note,
+          `RESULT_INVALID: artefacts.patch does not hold: there is no artefact ${hash} in memory`
+        )
+        assert.isTrue(dispatches.filter(({ task }) => task === "write").length > 0)
+        assert.strictEqual(results["read"]?.status, "blocked")
+      }).pipe(Effect.provide(layer))
+    )
+
+    const troubles: ReadonlyArray<readonly [string, Effect.Effect<never, Artefacts.ArtefactsError>, RegExp]> = [
+      [
+        "told of the trouble of its store",
+        Effect.fail(
+          new Artefacts.ArtefactsError({
+            reason: new Journal.JournalCorrupt({ location: "artefacts.db", detail: "a broken page" })
+          })
+        ),
+        /the journal artefacts\.db is damaged: a broken page/
+      ],
+      ["not ended by a bug in its store", Effect.die(new Error("a bug in the store")), /a bug in the store/]
+    ]
+    it.effect.each(troubles)("a run is %s", ([, verify, note]) =>
+      Effect.gen(function* () {
+        const store = yield* Artefacts.Artefacts
+        const { results } = yield* run(honest, { repository: ["docs/**"] }).pipe(
+          Effect.provideService(Artefacts.Artefacts, { ...store, verify: () => verify })
+        )
+        assert.strictEqual(results["write"]?.status, "failed")
+        assert.match(results["write"]?.note ?? "", note)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("R-202 without a store no artefact holds", () =>
+      Effect.gen(function* () {
+        const worker = Worker.make("writer", {
+          description: "Writes a patch",
+          artefacts: ["patch"],
+          input: Schema.Struct({}),
+          output: Schema.String,
+          handle: () => Effect.succeed(Result.delivered({ patch: forged }))
+        })
+        const { results } = yield* run(worker, {})
+        assert.include(
+          results["write"]?.note,
+          "RESULT_INVALID: artefacts.patch does not hold: the run has no store of artefacts"
+        )
       }).pipe(Effect.provide(Journal.layerMemory))
     )
   })

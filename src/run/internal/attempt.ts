@@ -18,6 +18,7 @@ import * as Failure from "../../Failure.ts"
 import * as Result from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
+import { delivered } from "./delivered.ts"
 import { sentences, shorten, show } from "./problems.ts"
 import { cancel, isDown, Job, type Post, type Staff } from "./staff.ts"
 
@@ -87,15 +88,22 @@ const ofCause = (
   }
 }
 
-const ofOutput = ({ seat }: Post, task: string, output: unknown, at: number): Answer => {
+const ofOutput = ({ seat }: Post, task: string, output: unknown, at: number): Effect.Effect<Answer> => {
   const checked = Result.check(output, seat.worker.encodeOutput, {
     artefacts: seat.worker.artefacts,
     origin: { worker: seat.name, task, at }
   })
-  if (EffectResult.isFailure(checked)) return failure("malformed", checked.failure.message)
+  if (EffectResult.isFailure(checked)) return Effect.succeed(failure("malformed", checked.failure.message))
   const result = checked.success
-  if (result.error !== undefined) return { result, outcome: outcomes[result.error.kind] }
-  return { result, outcome: result.status === "completed" ? "accepted" : "partial" }
+  const outcome =
+    result.error === undefined ? (result.status === "completed" ? "accepted" : "partial") : outcomes[result.error.kind]
+  return Effect.as(delivered(result), { result, outcome }).pipe(
+    Effect.catch((error) => {
+      const kind = error._tag === "ResultInvalid" ? "malformed" : error.isRetryable ? "transient" : "defect"
+      return Effect.succeed(failure(kind, error.message))
+    }),
+    Effect.catchDefect((error) => Effect.succeed(failure("defect", reasonOf(error))))
+  )
 }
 
 const ofActorFailure = (
@@ -139,7 +147,7 @@ export const attempt = (staff: Staff, post: Post, order: Order): Effect.Effect<A
             }
             const exit = answered.value as Exit.Exit<unknown, unknown>
             return Exit.isSuccess(exit)
-              ? Effect.map(Clock.currentTimeMillis, (at) => ofOutput(post, order.task, exit.value, at))
+              ? restore(Effect.flatMap(Clock.currentTimeMillis, (at) => ofOutput(post, order.task, exit.value, at)))
               : Effect.succeed(ofCause(exit.cause, classifier))
           }),
           Effect.catch((error) => ofActorFailure(staff, post, job, error, classifier)),
