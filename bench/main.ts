@@ -5,8 +5,10 @@
  * sample in a fresh process, and prints cost over cost of the same repetition: above 1 is slower or bigger. Times are
  * never asserted; machines are shared and noisy.
  *
+ * Groups: `tree` is the tree alone (W1 to W4), `runs` is orchestration without a model and with a journal in memory (W5).
+ *
  * Peers: `npm install --prefix bench` brings nact and xstate; Erlang/OTP takes part where `erl` and `erlc` are on the
- * path.
+ * path; js-direct, functions that are called and awaited, is the floor of `runs`.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -26,25 +28,42 @@ interface Metric {
   readonly target?: number
 }
 
-const groups: Readonly<Record<string, ReadonlyArray<Metric>>> = {
-  tree: [
-    { workload: "W1", metric: "start", unit: "µs", target: 0.5 },
-    { workload: "W1", metric: "stop", unit: "µs", target: 0.5 },
-    { workload: "W1", metric: "heap", unit: "B", target: 0.4 },
-    { workload: "W2", metric: "tell-plain", unit: "ns", target: 0.35 },
-    { workload: "W2", metric: "tell-effect", unit: "ns", target: 0.65 },
-    { workload: "W2", metric: "fan-in-plain", unit: "ns", target: 0.35 },
-    { workload: "W2", metric: "fan-in-effect", unit: "ns", target: 0.65 },
-    { workload: "W3", metric: "ask", unit: "µs", target: 0.35 },
-    { workload: "W3", metric: "ask-p50", unit: "µs", target: 0.35 },
-    { workload: "W3", metric: "ask-effect", unit: "µs" },
-    { workload: "W3", metric: "ask-100", unit: "µs", target: 0.25 },
-    { workload: "W3", metric: "ask-100-effect", unit: "µs" },
-    { workload: "W4", metric: "restart", unit: "µs", target: 0.5 },
-    { workload: "W4", metric: "restart-among-1000", unit: "µs", target: 0.5 },
-    { workload: "W4", metric: "restart-depth-50", unit: "µs", target: 0.5 },
-    { workload: "W4", metric: "all-100", unit: "µs", target: 0.15 }
-  ]
+type Peer = "js-direct" | "nact" | "xstate" | "otp"
+
+interface Group {
+  readonly peers: ReadonlyArray<Peer>
+  readonly metrics: ReadonlyArray<Metric>
+}
+
+const groups: Readonly<Record<string, Group>> = {
+  tree: {
+    peers: ["nact", "xstate", "otp"],
+    metrics: [
+      { workload: "W1", metric: "start", unit: "µs", target: 0.5 },
+      { workload: "W1", metric: "stop", unit: "µs", target: 0.5 },
+      { workload: "W1", metric: "heap", unit: "B", target: 0.4 },
+      { workload: "W2", metric: "tell-plain", unit: "ns", target: 0.35 },
+      { workload: "W2", metric: "tell-effect", unit: "ns", target: 0.65 },
+      { workload: "W2", metric: "fan-in-plain", unit: "ns", target: 0.35 },
+      { workload: "W2", metric: "fan-in-effect", unit: "ns", target: 0.65 },
+      { workload: "W3", metric: "ask", unit: "µs", target: 0.35 },
+      { workload: "W3", metric: "ask-p50", unit: "µs", target: 0.35 },
+      { workload: "W3", metric: "ask-effect", unit: "µs" },
+      { workload: "W3", metric: "ask-100", unit: "µs", target: 0.25 },
+      { workload: "W3", metric: "ask-100-effect", unit: "µs" },
+      { workload: "W4", metric: "restart", unit: "µs", target: 0.5 },
+      { workload: "W4", metric: "restart-among-1000", unit: "µs", target: 0.5 },
+      { workload: "W4", metric: "restart-depth-50", unit: "µs", target: 0.5 },
+      { workload: "W4", metric: "all-100", unit: "µs", target: 0.15 }
+    ]
+  },
+  runs: {
+    peers: ["js-direct", "nact", "otp"],
+    metrics: [
+      { workload: "W5", metric: "dispatch", unit: "µs", target: 0.4 },
+      { workload: "W5", metric: "fan-out", unit: "µs", target: 0.4 }
+    ]
+  }
 }
 
 const { values, positionals } = parseArgs({
@@ -92,20 +111,27 @@ const runs = (command: string, args: ReadonlyArray<string>): boolean =>
   spawnSync(command, args, { stdio: "ignore" }).error === undefined
 
 const reference = "effect-raw"
-const peers = (["nact", "xstate", "otp"] as const).filter((peer) => {
-  if (values.smoke === true) return false
-  const there = peer === "otp" ? runs("erlc", ["-help"]) && runs("erl", ["-version"]) : resolves(peer)
-  if (!there) process.stdout.write(`${peer} is not installed and left out\n`)
-  return there
-})
-const contenders = [reference, "espalier", ...peers]
+const isThere = (peer: Peer): boolean => {
+  if (peer === "js-direct") return true
+  return peer === "otp" ? runs("erlc", ["-help"]) && runs("erl", ["-version"]) : resolves(peer)
+}
+const wanted = new Set(values.smoke === true ? [] : chosen.flatMap((group) => groups[group]!.peers))
+const there = new Set(
+  [...wanted].filter((peer) => {
+    if (isThere(peer)) return true
+    process.stdout.write(`${peer} is not installed and left out\n`)
+    return false
+  })
+)
 
 const show = ({ median, min, max }: Summary, digits = 2): string =>
   `${median.toFixed(digits)} [${min.toFixed(digits)}-${max.toFixed(digits)}]`
 
 const records: Array<object> = []
 for (const group of chosen) {
-  const metrics = groups[group]!.filter(({ workload }) => values.only === undefined || workload === values.only)
+  const peers = groups[group]!.peers.filter((peer) => there.has(peer))
+  const contenders = [reference, "espalier", ...peers]
+  const metrics = groups[group]!.metrics.filter(({ workload }) => values.only === undefined || workload === values.only)
   const table = new Table({
     style: { head: [], border: [], compact: true },
     head: ["", "metric", "unit", reference, "espalier", "× raw", "target", ...peers.map((peer) => `${peer} × raw`)]

@@ -32,7 +32,15 @@ export const heap = async (): Promise<number> => {
 }
 
 /** A count at a scale, 100 at least. */
-export const at = (count: number, scale: number): number => Math.max(100, Math.round(count * scale))
+export const at = (count: number, scale: number, least = 100): number => Math.max(least, Math.round(count * scale))
+
+/** One run of many independent tasks: how many there are, and how many may be in flight. */
+export const fanOut = { tasks: 50, inFlight: 10 } as const
+
+/** What a workload of orchestration is worth nothing without: that all of it was done. */
+export const mustBe = (what: string, seen: unknown, expected: unknown): void => {
+  if (seen !== expected) throw new Error(`${what} is ${String(seen)} and not ${String(expected)}`)
+}
 
 /** Microseconds for one of `n` cycles, after some that are not counted. */
 export const timed = async (n: number, warmUp: number, cycle: (i: number) => Promise<unknown>): Promise<number> => {

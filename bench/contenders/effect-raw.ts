@@ -5,7 +5,7 @@
 import { Deferred, Effect, Fiber, Queue } from "effect"
 
 import type { Contender } from "../util.ts"
-import { at, heap, medianOf, now } from "../util.ts"
+import { at, fanOut, heap, medianOf, mustBe, now } from "../util.ts"
 
 type Handle<S, M> = (state: S, message: M) => S | Effect.Effect<S, string>
 
@@ -176,6 +176,62 @@ const groupRestarts = (n: number, warmUp: number, size: number) =>
     return micros
   })
 
+interface Step {
+  readonly text: string
+  readonly reply: Deferred.Deferred<string>
+}
+const stepper = (does: string) =>
+  spawn<number, Step>(0, (s, { reply, text }) => Effect.as(Deferred.succeed(reply, `${text} ${does}`), s + 1))
+
+/** Asks an actor for a text. */
+const order = (queue: Queue.Queue<Step>, text: string) =>
+  Effect.gen(function* () {
+    const reply = yield* Deferred.make<string>()
+    yield* Queue.offer(queue, { text, reply })
+    return yield* Deferred.await(reply)
+  })
+
+/** A client asks a supervisor, which asks a worker for each step: three actors in a chain. */
+const chain = (n: number) =>
+  Effect.gen(function* () {
+    const research = yield* stepper("researched")
+    const write = yield* stepper("written")
+    const check = yield* stepper("checked")
+    const supervisor = yield* spawn<number, Step>(0, (s, { reply, text }) =>
+      Effect.gen(function* () {
+        const notes = yield* order(research, text)
+        const draft = yield* order(write, notes)
+        const verdict = yield* order(check, draft)
+        yield* Deferred.succeed(reply, verdict)
+        return s + 1
+      })
+    )
+    const t0 = now()
+    let last = ""
+    for (let i = 0; i < n; i++) last = yield* order(supervisor, "task")
+    const micros = ((now() - t0) * 1000) / (n * 3)
+    mustBe("the last verdict", last, "task researched written checked")
+    return micros
+  })
+
+const fan = (n: number) =>
+  Effect.gen(function* () {
+    const workers = yield* Effect.forEach(Array.from({ length: fanOut.inFlight }), () => stepper("done"))
+    const tasks = Array.from({ length: fanOut.tasks }, (_, i) => i)
+    const supervisor = yield* spawn<number, Step>(0, (s, { reply }) =>
+      Effect.gen(function* () {
+        const results = yield* Effect.forEach(tasks, (i) => order(workers[i % workers.length]!, "task"), {
+          concurrency: fanOut.inFlight
+        })
+        yield* Deferred.succeed(reply, String(results.length))
+        return s + 1
+      })
+    )
+    const t0 = now()
+    for (let i = 0; i < n; i++) mustBe("the results", yield* order(supervisor, "run"), String(fanOut.tasks))
+    return ((now() - t0) * 1000) / (n * fanOut.tasks)
+  })
+
 const run = Effect.runPromise
 
 export const contender: Contender = {
@@ -200,5 +256,9 @@ export const contender: Contender = {
       "restart-depth-50": restart,
       "all-100": await run(groupRestarts(at(200, scale), at(1_000, scale), 100))
     }
-  }
+  },
+  W5: async (scale) => ({
+    dispatch: await run(chain(at(5_000, scale))),
+    "fan-out": await run(fan(at(200, scale, 2)))
+  })
 }

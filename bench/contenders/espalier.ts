@@ -5,6 +5,7 @@ import { Rpc } from "effect/rpc"
 import { Actor, Child, Supervisor } from "../../src/index.ts"
 import type { Contender } from "../util.ts"
 import { at, heap, medianOf, now } from "../util.ts"
+import { runs } from "./espalier-runs.ts"
 
 class Counter extends Actor.Service<Counter>()("Counter", [
   Rpc.make("Add", { payload: Schema.Number, success: Schema.Number }),
@@ -185,5 +186,6 @@ export const contender: Contender = {
       restarts(at(5_000, scale), at(20_000, scale), { size: 1, strategy: "one-for-one", depth: 50 })
     ),
     "all-100": await run(restarts(at(200, scale), at(1_000, scale), { size: 100, strategy: "one-for-all" }))
-  })
+  }),
+  W5: runs
 }

@@ -3,7 +3,7 @@
  * to whoever holds their references, so they are stopped one by one.
  */
 import type { Contender } from "../util.ts"
-import { at, heap, now, timed } from "../util.ts"
+import { at, fanOut, heap, mustBe, now, timed } from "../util.ts"
 
 interface Reference {
   readonly name: string
@@ -129,6 +129,74 @@ const restarts = async (n: number, warmUp: number, size: number) => {
   })
 }
 
+interface Step {
+  readonly text: string
+  readonly replyTo: Reference
+}
+const order = (to: Reference, text: string): Promise<unknown> => nact.query(to, (replyTo) => ({ text, replyTo }), 5_000)
+
+const stepper = (system: Reference, does: string): Reference =>
+  nact.spawn(
+    system,
+    (state: number, { replyTo, text }: Step) => {
+      nact.dispatch(replyTo, `${text} ${does}`)
+      return state + 1
+    },
+    does,
+    { initialState: 0 }
+  )
+
+const chain = async (n: number) => {
+  const system = nact.start()
+  const steps = ["researched", "written", "checked"].map((does) => stepper(system, does))
+  const supervisor = nact.spawn(
+    system,
+    async (state: number, { replyTo, text }: Step) => {
+      let done = text
+      for (const step of steps) done = (await order(step, done)) as string
+      nact.dispatch(replyTo, done)
+      return state + 1
+    },
+    "supervisor",
+    { initialState: 0 }
+  )
+  const t0 = now()
+  let last: unknown
+  for (let i = 0; i < n; i++) last = await order(supervisor, "task")
+  const micros = ((now() - t0) * 1000) / (n * 3)
+  mustBe("the last verdict", last, "task researched written checked")
+  nact.stop(system)
+  return micros
+}
+
+const fan = async (n: number) => {
+  const system = nact.start()
+  const workers = Array.from({ length: fanOut.inFlight }, (_, i) => stepper(system, `worker-${i}`))
+  const supervisor = nact.spawn(
+    system,
+    async (state: number, { replyTo }: Step) => {
+      let next = 0
+      let done = 0
+      const slot = async (): Promise<void> => {
+        while (next < fanOut.tasks) {
+          await order(workers[next++ % workers.length]!, "task")
+          done += 1
+        }
+      }
+      await Promise.all(Array.from({ length: fanOut.inFlight }, slot))
+      nact.dispatch(replyTo, done)
+      return state + 1
+    },
+    "supervisor",
+    { initialState: 0 }
+  )
+  const t0 = now()
+  for (let i = 0; i < n; i++) mustBe("the results", await order(supervisor, "run"), fanOut.tasks)
+  const micros = ((now() - t0) * 1000) / (n * fanOut.tasks)
+  nact.stop(system)
+  return micros
+}
+
 export const contender: Contender = {
   W1: (scale) => startStop(at(100_000, scale)),
   W2: async (scale) => ({
@@ -142,5 +210,9 @@ export const contender: Contender = {
   W4: async (scale) => ({
     restart: await restarts(at(5_000, scale), at(20_000, scale), 1),
     "all-100": await restarts(at(200, scale), at(1_000, scale), 100)
+  }),
+  W5: async (scale) => ({
+    dispatch: await chain(at(5_000, scale)),
+    "fan-out": await fan(at(200, scale, 2))
   })
 }

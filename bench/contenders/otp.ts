@@ -22,4 +22,4 @@ const run =
     }
   }
 
-export const contender: Contender = { W1: run("W1"), W2: run("W2"), W3: run("W3"), W4: run("W4") }
+export const contender: Contender = { W1: run("W1"), W2: run("W2"), W3: run("W3"), W4: run("W4"), W5: run("W5") }

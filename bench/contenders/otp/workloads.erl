@@ -19,9 +19,12 @@ workload("W3", Scale) ->
     [{"ask", asks(at(50000, Scale), 1)}, {"ask-100", asks(at(100000, Scale), 100)}];
 workload("W4", Scale) ->
     [{"restart", restarts(at(5000, Scale), at(20000, Scale), 1)},
-     {"all-100", restarts(at(200, Scale), at(1000, Scale), 100)}].
+     {"all-100", restarts(at(200, Scale), at(1000, Scale), 100)}];
+workload("W5", Scale) ->
+    [{"dispatch", chain(at(5000, Scale))}, {"fan-out", fan(at(200, Scale, 2), 50, 10)}].
 
-at(Count, Scale) -> max(100, round(Count * Scale)).
+at(Count, Scale) -> at(Count, Scale, 100).
+at(Count, Scale, Least) -> max(Least, round(Count * Scale)).
 
 micros() -> erlang:monotonic_time(nanosecond) / 1000.
 
@@ -30,13 +33,33 @@ start_link(Arg) -> gen_server:start_link(?MODULE, Arg, []).
 
 init({supervisor, Strategy, Children}) ->
     {ok, {#{strategy => Strategy, intensity => 1000000000, period => 3600}, Children}};
+init({coordinator, Workers}) -> {ok, Workers};
 init({worker, undefined}) -> {ok, 0};
 init({worker, Owner}) ->
     Owner ! {ready, self()},
     {ok, 0}.
 
 handle_call(ask, _From, State) -> {reply, State, State + 1};
+handle_call({step, Text}, _From, State) -> {reply, <<Text/binary, " done">>, State + 1};
+handle_call({chain, Text}, _From, Workers) ->
+    {reply, lists:foldl(fun(Worker, Done) -> gen_server:call(Worker, {step, Done}) end, Text, Workers), Workers};
+handle_call({fan, Tasks}, _From, Workers) ->
+    Free = queue:from_list(Workers),
+    {reply, fan(Tasks, Free, gen_server:reqids_new(), 0), Workers};
 handle_call(count, _From, State) -> {reply, State, State}.
+
+%% Tasks go to the next free worker; a worker is free again once it has answered.
+fan(Left, Free, Requests, Done) ->
+    case Left > 0 andalso queue:out(Free) of
+        {{value, Worker}, Rest} ->
+            More = gen_server:send_request(Worker, {step, <<"task">>}, Worker, Requests),
+            fan(Left - 1, Rest, More, Done);
+        _ ->
+            case gen_server:receive_response(Requests, infinity, true) of
+                no_request -> Done;
+                {{reply, _}, Worker, Others} -> fan(Left, queue:in(Worker, Free), Others, Done + 1)
+            end
+    end.
 
 handle_cast(add, State) -> {noreply, State + 1};
 handle_cast({add_until, N, Owner}, State) ->
@@ -103,6 +126,35 @@ asks(N, Askers) ->
 
 ask(0, _) -> ok;
 ask(N, To) -> gen_server:call(To, ask), ask(N - 1, To).
+
+chain(N) ->
+    {Pid, Coordinator} = desk(3),
+    T0 = micros(),
+    Last = repeat(N, fun() -> gen_server:call(Coordinator, {chain, <<"task">>}) end),
+    Micros = (micros() - T0) / (N * 3),
+    <<"task done done done">> = Last,
+    gen_server:stop(Coordinator),
+    stop(Pid),
+    Micros.
+
+fan(N, Tasks, InFlight) ->
+    {Pid, Coordinator} = desk(InFlight),
+    T0 = micros(),
+    Tasks = repeat(N, fun() -> gen_server:call(Coordinator, {fan, Tasks}) end),
+    Micros = (micros() - T0) / (N * Tasks),
+    gen_server:stop(Coordinator),
+    stop(Pid),
+    Micros.
+
+%% Workers under a supervisor, and a coordinator that knows them.
+desk(Size) ->
+    Pid = supervisor(one_for_one, [worker(I, undefined) || I <- lists:seq(1, Size)]),
+    Workers = [Worker || {_, Worker, _, _} <- supervisor:which_children(Pid)],
+    {ok, Coordinator} = start_link({coordinator, Workers}),
+    {Pid, Coordinator}.
+
+repeat(1, Fun) -> Fun();
+repeat(N, Fun) -> Fun(), repeat(N - 1, Fun).
 
 restarts(N, WarmUp, Size) ->
     Pid = supervisor(one_for_all, [worker(I, self()) || I <- lists:seq(1, Size)]),
