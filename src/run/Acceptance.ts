@@ -301,6 +301,10 @@ export class NothingOpen extends Schema.TaggedError<NothingOpen>("espalier/run/A
  *
  * Fails with {@link NothingOpen} when everything is met.
  *
+ * **Gotchas**
+ *
+ * The id of a long task is cut before the suffix, so a run that follows up more than once names the `task` itself.
+ *
  * @category follow-up
  * @since 0.1.0
  */
@@ -322,7 +326,7 @@ export const followUp = (
   }))
   return EffectResult.succeed({
     task: options.task ?? followUpId(contract.task),
-    objective: `Meet what is still open of: ${objective}`,
+    objective: objective.startsWith(stillOpen) ? objective : `${stillOpen}${objective}`,
     inputs: { ...contract.inputs, [followUpInput]: failed },
     references,
     constraints,
@@ -333,6 +337,8 @@ export const followUp = (
     onIncomplete
   })
 }
+
+const stillOpen = "Meet what is still open of: "
 
 const suffix = ".follow-up"
 

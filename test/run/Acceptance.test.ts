@@ -250,6 +250,29 @@ describe("Acceptance", () => {
       })
     )
 
+    it.effect("R-213 a follow-up can be followed up, and carries only the latest evidence", () =>
+      Effect.gen(function* () {
+        const first = yield* Contract.make(yield* Effect.fromResult(Acceptance.followUp(whole, findings)))
+        const again = Acceptance.check(first.definitionOfDone, all("b 8 5, c 0 5")).findings
+        const second = yield* Contract.make(
+          yield* Effect.fromResult(Acceptance.followUp(first, again, { task: "release.follow-up.2" }))
+        )
+        assert.strictEqual(second.objective, first.objective)
+        assert.deepStrictEqual(second.definitionOfDone, [requirement("b")])
+        assert.deepStrictEqual(second.inputs, {
+          files: ["a.md"],
+          "follow-up": [
+            {
+              requirement: "b",
+              state: "unmet",
+              reason: "check b ended with exit status 8",
+              evidence: { requirement: "b", command: "check b", exitStatus: 8, at: 5 }
+            }
+          ]
+        })
+      })
+    )
+
     it("R-213 there is none when everything is met", () => {
       const met = Acceptance.check(whole.definitionOfDone, all("a 0, b 0, c 0")).findings
       const refused = Acceptance.followUp(whole, met)

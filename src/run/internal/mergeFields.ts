@@ -16,6 +16,11 @@ export interface Value extends Schema.Schema.Type<typeof Value> {}
 /**
  * What one task gives for a field.
  *
+ * **Details**
+ *
+ * - `confidence`: of the task's result, between 0 and 1.
+ *
+ * @category models
  * @since 0.1.0
  */
 export const Value = Schema.Struct({ task: Schema.String, value: Schema.Json, confidence: Schema.Finite })
@@ -23,6 +28,11 @@ export const Value = Schema.Struct({ task: Schema.String, value: Schema.Json, co
 /**
  * What one task gives for a field, decoded.
  *
+ * **Details**
+ *
+ * - `confidence`: of the task's result, between 0 and 1.
+ *
+ * @category models
  * @since 0.1.0
  */
 export interface Part<out P> {
