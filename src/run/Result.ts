@@ -343,15 +343,21 @@ export const needsReview = <A>(output: A, what: ReadonlyArray<Missing>, options?
 /**
  * A worker's answer that does not hold. It is never passed on.
  *
+ * **Details**
+ *
+ * - `oversized`: it is only too large or too deep. The same worker is not asked again then, as it is after any other slip.
+ *
  * @category errors
  * @since 0.1.0
  */
 export class ResultInvalid extends Schema.TaggedError<ResultInvalid>("espalier/run/Result/ResultInvalid")(
   "ResultInvalid",
-  { problems: Schema.Array(Problem) }
+  { problems: Schema.Array(Problem), oversized: Schema.optionalKey(Schema.Boolean) }
 ) {
   /** @since 0.1.0 */
-  readonly [Failure.kind] = "malformed"
+  get [Failure.kind](): "malformed" | "oversized" {
+    return this.oversized === true ? "oversized" : "malformed"
+  }
 
   override get message(): string {
     return `RESULT_INVALID: ${sentences(this.problems, "the answer")}`
@@ -379,8 +385,6 @@ const undeclared = (envelope: Envelope, declared: ReadonlyArray<string>): Readon
 const contradictions = (envelope: Envelope): ReadonlyArray<Problem> => {
   const problems: Array<Problem> = []
   const { ambiguity, artefacts = {}, error, missing, output, status } = envelope
-  const large = tooMuch(output, "output") ?? tooMuch({ ...envelope, output: null }, "")
-  if (large !== undefined) problems.push(large)
   if (status === "completed" && ambiguity !== undefined) {
     problems.push(problem("ambiguity", "contradicts the status completed"))
   }
@@ -473,6 +477,8 @@ export const check = (
   const envelope = { ...decoded.success, evidence: settled.evidence }
   const problems = [...settled.problems, ...undeclared(envelope, boundary.artefacts ?? []), ...contradictions(envelope)]
   if (problems.length > 0) return invalid(problems)
+  const large = tooMuch(envelope.output, "output") ?? tooMuch({ ...envelope, output: null }, "")
+  if (large !== undefined) return EffectResult.fail(new ResultInvalid({ problems: [large], oversized: true }))
   const byReference = envelope.output === undefined && envelope.artefacts !== undefined && envelope.error === undefined
   return EffectResult.succeed(byReference ? { ...envelope, output: null } : envelope)
 }

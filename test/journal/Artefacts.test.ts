@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Schema } from "effect"
+import { Failure } from "espalier"
 import { Artefacts, Journal } from "espalier/journal"
 
 import { artefactsContract } from "./artefactsContract.ts"
@@ -24,15 +25,17 @@ describe("layerMemory", () => {
 
 describe("ArtefactsError", () => {
   const location = "journal.db"
-  const retryable: ReadonlyArray<readonly [Artefacts.Reason, boolean]> = [
-    [new Journal.JournalUnavailable({ location, problem: "busy", detail: "locked" }), true],
-    [new Journal.JournalUnavailable({ location, problem: "closed", detail: "closed" }), false],
-    [new Journal.JournalFull({ location }), true],
-    [new Artefacts.ArtefactMissing({ location, hash: "x" }), false],
-    [new Artefacts.ArtefactTooLarge({ bytes: 2, limit: 1 }), false]
+  const retryable: ReadonlyArray<readonly [Artefacts.Reason, boolean, Failure.Kind | undefined]> = [
+    [new Journal.JournalUnavailable({ location, problem: "busy", detail: "locked" }), true, "transient"],
+    [new Journal.JournalUnavailable({ location, problem: "closed", detail: "closed" }), false, undefined],
+    [new Journal.JournalFull({ location }), true, "transient"],
+    [new Artefacts.ArtefactMissing({ location, hash: "x" }), false, undefined],
+    [new Artefacts.ArtefactTooLarge({ bytes: 2, limit: 1 }), false, "oversized"]
   ]
-  it.each(retryable)("says whether the same call may succeed later: %s", (reason, expected) => {
-    assert.strictEqual(new Artefacts.ArtefactsError({ reason }).isRetryable, expected)
+  it.each(retryable)("says whether the same call may succeed later: %s", (reason, expected, kind) => {
+    const error = new Artefacts.ArtefactsError({ reason })
+    assert.strictEqual(error.isRetryable, expected)
+    assert.strictEqual(Failure.kindOf(error), kind)
   })
 
   it("survives being encoded and decoded", () => {

@@ -193,7 +193,10 @@ describe("Result", () => {
       assert.isTrue(EffectResult.isFailure(checked))
       if (EffectResult.isFailure(checked)) {
         assert.strictEqual(checked.failure.message, `RESULT_INVALID: ${message}`)
-        assert.strictEqual(Failure.kindOf(checked.failure), "malformed")
+        assert.strictEqual(
+          Failure.kindOf(checked.failure),
+          message.includes("at most 2 MiB") ? "oversized" : "malformed"
+        )
       }
     })
 

@@ -231,5 +231,44 @@ describe("Worker", () => {
         )
       }).pipe(Effect.provide(Journal.layerMemory))
     )
+
+    it.effect("D63 an output that is too large is one failure that names its worker, and is not asked for again", () =>
+      Effect.gen(function* () {
+        const worker = Worker.make("writer", {
+          description: "Writes too much",
+          input: Schema.Struct({}),
+          output: Schema.String,
+          handle: () => Effect.succeed("x".repeat(5 * 1024 * 1024))
+        })
+        const { dispatches, results } = yield* run(worker, {})
+        const of = dispatches.filter(({ task }) => task === "write")
+        assert.deepStrictEqual(
+          of.map(({ attempts, worker }) => [worker, attempts]),
+          [["code.writer", 1]]
+        )
+        assert.include(results["write"]?.note, "RESULT_INVALID: output must be at most 2 MiB of JSON")
+      }).pipe(Effect.provide(Journal.layerMemory))
+    )
+
+    it.effect("D63 D120 the same output as an artefact goes through, by reference", () =>
+      Effect.gen(function* () {
+        const large = writer(Effect.flatMap(Artefacts.Artefacts, ({ put }) => put("x".repeat(5 * 1024 * 1024))))
+        const { results } = yield* run(large, { repository: ["docs/**"] })
+        assert.strictEqual(results["read"]?.status, "accepted")
+        assert.isBelow(JSON.stringify(results).length, 4_096)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("D63 content over the store's limit is one failure too", () =>
+      Effect.gen(function* () {
+        const { dispatches, results } = yield* run(honest, { repository: ["docs/**"] })
+        const of = dispatches.filter(({ task }) => task === "write")
+        assert.deepStrictEqual(
+          of.map(({ attempts }) => attempts),
+          [1]
+        )
+        assert.include(results["write"]?.note, "the artefact is too large: at least 9 bytes, the limit is 4")
+      }).pipe(Effect.provide(Layer.merge(Journal.layerMemory, Artefacts.layerMemory({ limit: 4 }))))
+    )
   })
 })

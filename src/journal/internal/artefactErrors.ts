@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 
+import * as Failure from "../../Failure.ts"
 import { InvalidInput, Reason as JournalReason } from "./errors.ts"
 
 /**
@@ -118,6 +119,15 @@ export class ArtefactsError extends Schema.TaggedError<ArtefactsError>("espalier
       this.reason._tag === "JournalFull" ||
       (this.reason._tag === "JournalUnavailable" && this.reason.problem !== "closed")
     )
+  }
+
+  /**
+   * `transient` for what may succeed later, `oversized` for content over the limit, none for the rest.
+   *
+   * @since 0.1.0
+   */
+  get [Failure.kind](): "transient" | "oversized" | undefined {
+    return this.isRetryable ? "transient" : this.reason._tag === "ArtefactTooLarge" ? "oversized" : undefined
   }
 
   override get message(): string {

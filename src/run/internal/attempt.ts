@@ -93,14 +93,15 @@ const ofOutput = ({ seat }: Post, task: string, output: unknown, at: number): Ef
     artefacts: seat.worker.artefacts,
     origin: { worker: seat.name, task, at }
   })
-  if (EffectResult.isFailure(checked)) return Effect.succeed(failure("malformed", checked.failure.message))
+  if (EffectResult.isFailure(checked)) {
+    return Effect.succeed(failure(checked.failure[Failure.kind], checked.failure.message))
+  }
   const result = checked.success
   const outcome =
     result.error === undefined ? (result.status === "completed" ? "accepted" : "partial") : outcomes[result.error.kind]
   return Effect.as(delivered(result), { result, outcome }).pipe(
     Effect.catch((error) => {
-      const kind = error._tag === "ResultInvalid" ? "malformed" : error.isRetryable ? "transient" : "defect"
-      return Effect.succeed(failure(kind, error.message))
+      return Effect.succeed(failure(error[Failure.kind] ?? "defect", error.message))
     }),
     Effect.catchDefect((error) => Effect.succeed(failure("defect", reasonOf(error))))
   )
