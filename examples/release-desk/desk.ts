@@ -9,7 +9,7 @@
 import { Context, Effect, type FileSystem, type Path, Schema } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import type { Failure } from "espalier"
-import { Desk, Domain, Plan, Worker } from "espalier/run"
+import { Desk, Domain, Plan, Recovery, Worker } from "espalier/run"
 
 import * as complexity from "./code/complexity.ts"
 import * as markers from "./code/markers.ts"
@@ -130,6 +130,8 @@ export const desk = Desk.make("release-desk", {
   version: "1",
   input: Input,
   domains,
+  // Nobody is there to be asked: what the audited folder refuses is named in the report.
+  policy: { ladders: { ...Recovery.ladders, denied: ["incomplete"] } },
   coordinator: Plan.make<Input>(
     domains.flatMap(({ name: domain, workers }) =>
       workers.map(({ description, name }) => ({

@@ -65,7 +65,7 @@ const TypeId = "~espalier/run/Allowance"
  * @since 0.1.0
  */
 export interface Allowance {
-  readonly [TypeId]: typeof TypeId
+  readonly [TypeId]: () => void
   readonly perCall: Budget.Amount
   readonly left: Effect.Effect<Budget.Amount>
   readonly used: Effect.Effect<Usage>
@@ -106,51 +106,70 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<Allowance> =>
   Effect.sync(() => {
-    const { account = "the dispatch", limit, perCall = {} } = options
+    const allowance = makeUnsafe(options)
+    allowance[TypeId]()
+    return allowance
+  })
+
+/**
+ * As {@link make}, for one that may never be used: nothing is built, and nothing is checked, before the first call.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeUnsafe = (options: Options): Allowance => {
+  const { account = "the dispatch", limit, perCall = {} } = options
+  const accounts = [account]
+  let built: { readonly ledger: Budget.Draft; readonly cap: Budget.Draft } | undefined
+  let calls = 0
+
+  const books = () => {
+    if (built !== undefined) return built
     const ledger = Budget.make()
     Budget.allot(ledger, account, limit)
-    const accounts = [account]
-    const cap = Budget.make({ [single]: perCall })
-    let calls = 0
+    built = { ledger, cap: Budget.make({ [single]: perCall }) }
+    return built
+  }
 
-    const begin = (amount: Budget.Amount): string | Budget.BudgetExceeded => {
-      const id = `${calls}`
-      const refused =
-        Budget.reserve(Budget.copy(cap), { id, accounts: [single], amount }) ??
-        Budget.reserve(ledger, { id, accounts, amount })
-      if (refused !== undefined) return refused
-      calls += 1
-      return id
+  const begin = (amount: Budget.Amount): string | Budget.BudgetExceeded => {
+    const { cap, ledger } = books()
+    const id = `${calls}`
+    const refused =
+      Budget.reserve(Budget.copy(cap), { id, accounts: [single], amount }) ??
+      Budget.reserve(ledger, { id, accounts, amount })
+    if (refused !== undefined) return refused
+    calls += 1
+    return id
+  }
+
+  const end = (id: string, usageOf: () => Usage | undefined): void => {
+    let used: Usage | undefined
+    try {
+      used = usageOf()
+    } finally {
+      Budget.settle(books().ledger, { id, used }) // A2
     }
+  }
 
-    const end = (id: string, usageOf: () => Usage | undefined): void => {
-      let used: Usage | undefined
-      try {
-        used = usageOf()
-      } finally {
-        Budget.settle(ledger, { id, used }) // A2
-      }
-    }
+  const call: Allowance["call"] = <A, E, R>(
+    estimate: Budget.Amount,
+    effect: Effect.Effect<A, E, R>,
+    usageOf?: (exit: Exit.Exit<A, E>) => Usage | undefined
+  ) =>
+    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Budget.BudgetExceeded, R> => {
+      const begun = begin(estimate) // A3. Nothing comes between the question and the reservation.
+      return typeof begun === "string"
+        ? Effect.onExit(restore(effect), (exit) => Effect.sync(() => end(begun, () => usageOf?.(exit))))
+        : Effect.fail(begun) // A1
+    })
 
-    const call: Allowance["call"] = <A, E, R>(
-      estimate: Budget.Amount,
-      effect: Effect.Effect<A, E, R>,
-      usageOf?: (exit: Exit.Exit<A, E>) => Usage | undefined
-    ) =>
-      Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Budget.BudgetExceeded, R> => {
-        const begun = begin(estimate) // A3. Nothing comes between the question and the reservation.
-        return typeof begun === "string"
-          ? Effect.onExit(restore(effect), (exit) => Effect.sync(() => end(begun, () => usageOf?.(exit))))
-          : Effect.fail(begun) // A1
-      })
-
-    return {
-      [TypeId]: TypeId,
-      perCall,
-      left: Effect.sync(() => Budget.left(ledger, accounts)),
-      used: Effect.sync(() => ledger.accounts.get(account)?.settled ?? {}),
-      call
-    }
-  })
+  return {
+    [TypeId]: () => void books(),
+    perCall,
+    left: Effect.sync(() => Budget.left(books().ledger, accounts)),
+    used: Effect.sync(() => built?.ledger.accounts.get(account)?.settled ?? {}),
+    call
+  }
+}
 
 const single = "one call"

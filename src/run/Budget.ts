@@ -296,6 +296,21 @@ export const reserve = (
   return undefined
 }
 
+/**
+ * What would keep an amount from being reserved at these accounts, if anything would. Nothing is changed.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const check = (ledger: Ledger, accounts: ReadonlyArray<string>, amount: Amount): BudgetExceeded | undefined => {
+  for (const name of accounts) {
+    const account = ledger.accounts.get(name)
+    const refused = account === undefined ? undefined : refusal(name, account, amount)
+    if (refused !== undefined) return refused
+  }
+  return undefined
+}
+
 const refusal = (name: string, account: Account, amount: Amount): BudgetExceeded | undefined => {
   if (account.closed !== undefined) return exceeded(name, account, account.closed, amount) // B5
   for (const measure of measures) {

@@ -6,9 +6,11 @@
  *
  * **Invariants**
  *
- * - D1. Tasks that need a decision come before tasks that wait for a slot, each in the order in which they came.
- * - D2. No action concerns a task that has ended or that has an open dispatch.
+ * - D1. Groups come first, then tasks that need a decision, then tasks that wait for a slot, each in the order in which
+ *   they came. Actions on groups and actions on tasks are never mixed.
+ * - D2. No action concerns a task that has ended; only `Recall` one that has an open dispatch.
  * - D3. With nothing open and nothing to do, the run is finished; an empty queue alone is not success.
+ * - D4. A worker never has more of a run's orders than it can work on at once, so that waiting for it takes nobody's slot.
  *
  * **Example** (The first decision of a run)
  *
@@ -34,21 +36,119 @@
  *
  * @since 0.1.0
  */
-import { shorten } from "./internal/problems.ts"
+import type * as Schema from "effect/Schema"
+
+import type * as Autonomy from "./Autonomy.ts"
+import type { Amount } from "./Budget.ts"
+import type * as Confidence from "./Confidence.ts"
+import type { Coordinator } from "./Coordinator.ts"
+import { coordinate } from "./internal/deciding/coordinating.ts"
+import { finish } from "./internal/deciding/finishing.ts"
+import * as routing from "./internal/deciding/routing.ts"
+import { settle } from "./internal/deciding/settling.ts"
 import * as Recovery from "./Recovery.ts"
 import type { Missing } from "./Result.ts"
-import type { PlannedTask, RunEnd, StopReason, TaskEnd } from "./RunEvent.ts"
-import type { RunState, TaskState, Try } from "./RunState.ts"
+import type {
+  Decision,
+  PlannedTask,
+  Purpose,
+  ReviewKind,
+  ReviewReason,
+  RunEnd,
+  StopReason,
+  TaskEnd
+} from "./RunEvent.ts"
+import type { RunState } from "./RunState.ts"
 
 /**
  * A worker, as far as routing looks at it.
+ *
+ * **Details**
+ *
+ * - `domain`: that it is in. `size`: how many orders it works on at once.
+ * - `estimate`: what one dispatch is reserved for. `window`: how much it can take in, in whatever unit the desk uses.
+ * - `permissions`: areas that a task has to grant. `confidence`: its own threshold.
  *
  * @category models
  * @since 0.1.0
  */
 export interface WorkerFacts {
   readonly name: string
+  readonly domain: string
   readonly capabilities: ReadonlyArray<string>
+  readonly size: number
+  readonly available: boolean
+  readonly risk: Autonomy.Risk
+  readonly irreversible: boolean
+  readonly permissions: ReadonlyArray<string>
+  readonly estimate: Amount
+  readonly window?: number | undefined
+  readonly confidence?: number | undefined
+}
+
+/**
+ * A declared task, as far as decisions look at it.
+ *
+ * **Details**
+ *
+ * - `escalate`: a partial result would do harm.
+ * - `can`: how it can be carried out by tasks of its own when it cannot be done as it is.
+ * - `reduceScope`: a person may be asked to drop requirements; `optional`: those that may be dropped.
+ * - `permissions`: the areas that it grants.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TaskFacts {
+  readonly escalate: boolean
+  readonly can: ReadonlySet<Recovery.Expansion>
+  readonly reduceScope: boolean
+  readonly permissions: ReadonlyArray<string>
+  readonly optional: ReadonlyArray<string>
+}
+
+/**
+ * A coordinator, as far as decisions look at it. `adds`: whether it ever adds tasks or asks for choices.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CoordinatorFacts extends Pick<Coordinator<never, unknown>, "kind" | "next"> {
+  readonly adds: boolean
+}
+
+/**
+ * What recovery, confidence and the cap go by.
+ *
+ * **Details**
+ *
+ * - `skipAfter`: a worker that failed so many dispatches of a run gets no more of it, a whole number >= 1. Default 5.
+ * - `lowConfidence`: what is done about a result below the threshold. Default `"note"`. `reviewConfidence`: whether a person
+ *   is asked when that settles nothing. Default false.
+ * - `atCap`: what happens when a budget is spent: `"stop"` with what there is, or `"review"`. Default `"stop"`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Policy extends Recovery.Policy {
+  readonly skipAfter: number
+  readonly lowConfidence: Confidence.Low
+  readonly reviewConfidence: boolean
+  readonly atCap: "stop" | "review"
+}
+
+/**
+ * The defaults.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const policy: Policy = {
+  ...Recovery.policy,
+  skipAfter: 5,
+  lowConfidence: "note",
+  reviewConfidence: false,
+  atCap: "stop"
 }
 
 /**
@@ -57,18 +157,36 @@ export interface WorkerFacts {
  * **Details**
  *
  * - `workers`: who is there, in the order in which they are preferred.
+ * - `tasks`: what is declared of tasks, by template. `coordinators`: by the template of the task that they carry out; that
+ *   of the run itself under the empty name.
  * - `concurrency`: open dispatches of a run, a whole number >= 1. Default 10.
- * - `escalate`: ids of tasks where a partial result would do harm.
+ * - `steps`: tasks that a router, a graph or a swarm may add, a whole number >= 0. Default 20.
+ * - `merges`: whether the run itself has a merged result.
+ * - `confirm`: the supervisor's own decision where autonomy asks for one.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Spec {
   readonly workers: ReadonlyMap<string, WorkerFacts>
+  readonly tasks: ReadonlyMap<string, TaskFacts>
+  readonly coordinators: ReadonlyMap<string, CoordinatorFacts>
   readonly concurrency: number
-  readonly escalate: ReadonlySet<string>
-  readonly policy: Recovery.Policy
+  readonly steps: number
+  readonly merges: boolean
+  readonly policy: Policy
+  readonly confirm?: Autonomy.Policy | undefined
+  /** @internal What was computed from the rest. */
+  readonly cache: Map<string, ReadonlyArray<string>>
 }
+
+/**
+ * What {@link spec} takes of a worker; the rest has defaults: a pool of 1, available, low risk, nothing needed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type WorkerOptions = Pick<WorkerFacts, "name" | "capabilities"> & Partial<WorkerFacts>
 
 /**
  * Makes a {@link Spec}.
@@ -77,19 +195,50 @@ export interface Spec {
  * @since 0.1.0
  */
 export const spec = (options: {
-  readonly workers: ReadonlyArray<WorkerFacts>
+  readonly workers: ReadonlyArray<WorkerOptions>
+  readonly tasks?: ReadonlyMap<string, TaskFacts> | undefined
+  readonly coordinators?: ReadonlyMap<string, CoordinatorFacts> | undefined
   readonly concurrency?: number | undefined
-  readonly escalate?: ReadonlyArray<string> | undefined
-  readonly policy?: Recovery.Policy | undefined
+  readonly steps?: number | undefined
+  readonly merges?: boolean | undefined
+  readonly policy?: Partial<Policy> | undefined
+  readonly confirm?: Autonomy.Policy | undefined
 }): Spec => ({
-  workers: new Map(options.workers.map((worker) => [worker.name, worker])),
+  workers: new Map(
+    options.workers.map((worker) => [
+      worker.name,
+      {
+        domain: worker.name.slice(0, Math.max(0, worker.name.indexOf("."))),
+        size: 1,
+        available: true,
+        risk: "low",
+        irreversible: false,
+        permissions: [],
+        estimate: {},
+        ...worker
+      }
+    ])
+  ),
+  tasks: options.tasks ?? new Map(),
+  coordinators: options.coordinators ?? new Map(),
   concurrency: options.concurrency ?? 10,
-  escalate: new Set(options.escalate),
-  policy: options.policy ?? Recovery.policy
+  steps: options.steps ?? 20,
+  merges: options.merges ?? false,
+  policy: { ...policy, ...options.policy },
+  ...(options.confirm === undefined ? {} : { confirm: options.confirm }),
+  cache: new Map()
 })
 
 /**
  * Something to be done.
+ *
+ * **Details**
+ *
+ * - `Dispatch`: give the order. `RefuseBudget`: do not, because an account has no room for it. `Confirm`: write down the
+ *   supervisor's own word. `Recall`: call an order back.
+ * - `OpenGroup`: have a task carried out by tasks of its own, of its coordinator or of an answer. `AddTasks`, `StopGroup`,
+ *   `Merge`: what a group needs. `result`: the task whose result is the group's.
+ * - `Consult`: ask for a choice. `Review`: ask a person.
  *
  * @category models
  * @since 0.1.0
@@ -100,6 +249,61 @@ export type Action =
       readonly task: string
       readonly worker: string
       readonly candidates: ReadonlyArray<string>
+      readonly note: string
+    }
+  | {
+      readonly _tag: "RefuseBudget"
+      readonly task: string
+      readonly worker: string
+      readonly account: string
+      readonly measure: string
+      readonly limit: number
+      readonly asked: number
+      readonly note: string
+    }
+  | {
+      readonly _tag: "Confirm"
+      readonly task: string
+      readonly worker: string
+      readonly allowed: boolean
+      readonly note: string
+    }
+  | {
+      readonly _tag: "Recall"
+      readonly task: string
+      readonly dispatch: string
+      readonly reason: StopReason
+      readonly note: string
+    }
+  | {
+      readonly _tag: "OpenGroup"
+      readonly task: string
+      readonly kind: string
+      readonly answer?: Schema.Json | undefined
+      readonly note: string
+    }
+  | {
+      readonly _tag: "AddTasks"
+      readonly group: string
+      readonly tasks: ReadonlyArray<PlannedTask>
+      readonly note: string
+    }
+  | {
+      readonly _tag: "StopGroup"
+      readonly group: string
+      readonly reason: StopReason
+      readonly recall: boolean
+      readonly note: string
+    }
+  | { readonly _tag: "Merge"; readonly group: string; readonly result?: string | undefined }
+  | { readonly _tag: "Consult"; readonly subject: string; readonly purpose: Purpose; readonly note: string }
+  | {
+      readonly _tag: "Review"
+      readonly task?: string | undefined
+      readonly kind: ReviewKind
+      readonly reason: ReviewReason
+      readonly allowed: ReadonlyArray<Decision>
+      readonly facts: { readonly [name: string]: Schema.Json }
       readonly note: string
     }
   | {
@@ -125,18 +329,7 @@ export type Action =
  * @category decisions
  * @since 0.1.0
  */
-export const candidates = (task: PlannedTask, { workers }: Spec): ReadonlyArray<string> => {
-  const named = task.worker === undefined ? undefined : workers.get(task.worker)
-  const wanted = task.capability === undefined ? (named?.capabilities ?? []) : [task.capability]
-  const names: Array<string> = named === undefined ? [] : [named.name]
-  if (wanted.length === 0) return names
-  for (const worker of workers.values()) {
-    if (worker !== named && wanted.every((capability) => worker.capabilities.includes(capability))) {
-      names.push(worker.name)
-    }
-  }
-  return names
-}
+export const candidates: (task: PlannedTask, spec: Spec) => ReadonlyArray<string> = routing.candidates
 
 /**
  * What to do next. Nothing, while dispatches are open and no slot is free.
@@ -145,165 +338,25 @@ export const candidates = (task: PlannedTask, { workers }: Spec): ReadonlyArray<
  * @since 0.1.0
  */
 export const decide = (state: RunState, spec: Spec): ReadonlyArray<Action> => {
-  if (state.status !== "running") return []
+  if (state.status !== "running" && state.status !== "waiting") return []
   const actions: Array<Action> = []
-  let free = spec.concurrency - state.running
-  for (const ids of [state.due, state.ready]) {
-    // D1
-    for (const id of ids) {
-      const task = state.tasks.get(id)
-      if (task === undefined) continue
-      if (ids === state.ready && free <= 0) break
-      const action = settle(task, spec)
-      if (action._tag === "Dispatch") {
-        if (free <= 0) continue
-        free -= 1
-      }
-      actions.push(action)
-    }
+  for (const group of state.groups.values()) coordinate(state, spec, group, actions) // D1
+  const ends = actions.length === 1 && actions[0]?._tag === "Merge" && actions[0].group === ""
+  if (actions.length > 0 && !ends) return actions
+  actions.length = 0
+  const room = new routing.Room(state, spec)
+  for (const id of state.due) {
+    const task = state.tasks.get(id)
+    const action = task === undefined ? undefined : settle(state, spec, task, room)
+    if (action !== undefined) actions.push(action)
   }
-  if (actions.length === 0 && state.running === 0) actions.push(finish(state, spec)) // D3
-  return actions
-}
-
-/** A task that waits for a decision: what is to be done with it. */
-const settle = (task: TaskState, spec: Spec): Action => {
-  const last = task.tries.at(-1)
-  if (last === undefined) return task.lost.length > 0 && !task.acceptMissing ? block(task) : first(task, spec)
-  if (last.kind === undefined) return deliver(task, last, spec)
-  return recover(task, last, last.kind, spec)
-}
-
-const list = (names: ReadonlyArray<string>): string => names.join(", ")
-
-const block = (task: TaskState): Action => ({
-  _tag: "EndTask",
-  task: task.id,
-  status: "blocked",
-  missing: task.lost.map((lost) => ({ part: lost, reason: `The task ${lost} gave no result` })),
-  note: `Blocked: ${list(task.lost)} gave no result, and ${task.id} does not run without`
-})
-
-const first = (task: TaskState, spec: Spec): Action => {
-  const names = candidates(task, spec)
-  const [worker] = names
-  if (worker === undefined) {
-    const wanted =
-      task.capability === undefined
-        ? `there is no worker ${task.worker}`
-        : `no worker has the capability ${task.capability}`
-    return incomplete(task, spec, wanted)
+  for (const id of state.ready) {
+    if (room.free <= 0) break
+    const task = state.tasks.get(id)
+    const action = task === undefined ? undefined : settle(state, spec, task, room)
+    if (action !== undefined) actions.push(action)
   }
-  const note =
-    worker === task.worker
-      ? `${task.id} goes to ${worker}, which its plan names`
-      : `${task.id} goes to ${worker}, the first that has the capability ${task.capability}`
-  return { _tag: "Dispatch", task: task.id, worker, candidates: names, note }
-}
-
-const deliver = (task: TaskState, last: Try, spec: Spec): Action => {
-  const end = { _tag: "EndTask", task: task.id, dispatch: last.dispatch, missing: last.missing } as const
-  if (last.outcome === "accepted") {
-    const low = last.confidence < spec.policy.confidence
-    const confidence = low ? `, with a confidence of ${last.confidence}, below ${spec.policy.confidence}` : ""
-    return { ...end, status: "accepted", note: `${task.id} is accepted from ${last.worker}${confidence}` }
-  }
-  const lacks = shorten(last.missing.map(({ part, reason }) => `${part} (${reason})`).join("; "), 500)
-  return spec.escalate.has(task.id)
-    ? {
-        ...end,
-        dispatch: undefined,
-        status: "failed",
-        note: `${task.id} fails: ${last.worker} left out ${lacks}, and a partial result would do harm`
-      }
-    : { ...end, status: "partial", note: `${task.id} is partial from ${last.worker}: it lacks ${lacks}` }
-}
-
-const recover = (task: TaskState, last: Try, kind: NonNullable<Try["kind"]>, spec: Spec): Action => {
-  const history: Array<Recovery.Failed> = []
-  for (const { kind, worker } of task.tries) if (kind !== undefined) history.push({ worker, kind })
-  const names = candidates(task, spec)
-  const step = Recovery.next(history, { others: names, policy: spec.policy })
-  const failed = `${last.worker} failed (${kind}: ${last.reason ?? "no reason given"})`
-  switch (step._tag) {
-    case "SameWorker": {
-      const how =
-        step.rung === "correct" ? "it is asked to correct its answer" : "it gets one more try, freshly started"
-      return { _tag: "Dispatch", task: task.id, worker: step.worker, candidates: names, note: `${failed}; ${how}` }
-    }
-    case "OtherWorker":
-      return {
-        _tag: "Dispatch",
-        task: task.id,
-        worker: step.worker,
-        candidates: names,
-        note: `${failed}; ${step.worker} takes over`
-      }
-    case "Incomplete": {
-      const why =
-        step.because === "no-other-worker" ? "no other worker is left" : `a failure of this kind is not retried`
-      return incomplete(task, spec, `${failed}; ${why}`)
-    }
-  }
-}
-
-const incomplete = (task: TaskState, spec: Spec, why: string): Action => ({
-  _tag: "EndTask",
-  task: task.id,
-  status: "failed",
-  missing: [{ part: task.id, reason: why }],
-  note: spec.escalate.has(task.id) ? `${task.id} has no result, and a person would have to decide: ${why}` : why
-})
-
-const usable = (task: TaskState): boolean => task.status === "accepted" || task.status === "partial"
-
-const finish = (state: RunState, spec: Spec): Action => {
-  let accepted = 0
-  let useful = 0
-  let deserted = false
-  let fellBack = false
-  let unsure = false
-  for (const task of state.tasks.values()) {
-    if (usable(task)) useful += 1
-    const last = task.tries.at(-1)
-    if (task.status === "accepted") {
-      accepted += 1
-      if (last !== undefined) {
-        unsure ||= last.confidence < spec.policy.confidence
-        fellBack ||= task.tries.some(({ worker }) => worker !== last.worker)
-      }
-    } else if (task.status === "failed") {
-      deserted ||= last?.kind === undefined || spec.policy.ladders[last.kind].includes("other-worker")
-    }
-  }
-  const total = state.tasks.size
-  const count = `${accepted} of ${total} ${total === 1 ? "task" : "tasks"} accepted`
-  if (state.open > 0) {
-    const status = useful > 0 ? "partial" : "failed"
-    const note = `${state.open} tasks can never become ready; ${count}`
-    return { _tag: "Finish", status, stopReason: "no-ready-task", degraded: false, note }
-  }
-  if (useful === 0) {
-    return {
-      _tag: "Finish",
-      status: "failed",
-      stopReason: "empty",
-      degraded: false,
-      note: `No usable result; ${count}`
-    }
-  }
-  if (accepted === total) {
-    const how = [...(fellBack ? ["by a stand-in"] : []), ...(unsure ? ["with low confidence"] : [])].join(" and ")
-    const note = how === "" ? count : `${count}, ${how}`
-    return { _tag: "Finish", status: "completed", stopReason: "accepted", degraded: how !== "", note }
-  }
-  const onlyPartial = useful === total
-  const stopReason = onlyPartial ? "accepted" : deserted ? "no-eligible-worker" : "no-ready-task"
-  return {
-    _tag: "Finish",
-    status: "partial",
-    stopReason,
-    degraded: false,
-    note: `${count}; the rest is named as missing`
-  }
+  if (actions.length > 0 || state.running > 0 || state.consulting > 0 || state.reviews.size > 0) return actions
+  // D3. What can never become ready is named, and the run ends.
+  return [spec.merges && state.groups.get("")?.merged === false ? { _tag: "Merge", group: "" } : finish(state, spec)]
 }

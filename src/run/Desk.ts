@@ -29,26 +29,27 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
+import type * as Aggregate from "./Aggregate.ts"
+import * as Autonomy from "./Autonomy.ts"
+import type * as Breaker from "./Breaker.ts"
+import type * as Contract from "./Contract.ts"
+import type * as ContractPolicy from "./ContractPolicy.ts"
+import * as Coordinators from "./Coordinator.ts"
+import type { Coordinator, Task } from "./Coordinator.ts"
 import * as Decider from "./Decider.ts"
 import type * as Domain from "./Domain.ts"
+import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, type Problem } from "./internal/problems.ts"
 import * as Plan from "./Plan.ts"
-import * as Recovery from "./Recovery.ts"
-import type { PlannedTask } from "./RunEvent.ts"
+import type * as Recovery from "./Recovery.ts"
+import type { AccountLimits, PlannedTask } from "./RunEvent.ts"
 import type * as Worker from "./Worker.ts"
 
 const TypeId = "~espalier/run/Desk"
-
-/**
- * The policy that picks what comes next.
- *
- * @category models
- * @since 0.1.0
- */
-export type Coordinator<Input> = Plan.Plan<Input>
 
 /**
  * A worker with its place.
@@ -63,7 +64,7 @@ export interface Seat<out R = unknown> {
 }
 
 /**
- * A desk. A run of it begins with an `Input`; its workers need `R`.
+ * A desk. A run of it begins with an `Input`; its workers, and whoever it asks for choices, need `R`.
  *
  * @category models
  * @since 0.1.0
@@ -72,12 +73,33 @@ export interface Desk<in Input = never, out R = unknown> {
   readonly [TypeId]: typeof TypeId
   readonly name: string
   readonly version: string
+  readonly owner: string
   readonly domains: ReadonlyArray<Domain.Domain<R>>
-  readonly coordinator: Coordinator<Input>
-  readonly policy: Recovery.Policy
+  readonly coordinator: Coordinator<Input, R>
+  readonly policy: Decider.Policy
+  readonly steps: number
+  readonly tier: Autonomy.Tier
+  readonly confirm: Autonomy.Policy | undefined
+  readonly limits: Contract.Limits
+  readonly budgets: AccountLimits
+  readonly contracts: ContractPolicy.ContractPolicy | undefined
+  readonly breaker: Breaker.Options
+  readonly aggregate: Aggregate.Aggregate<unknown> | undefined
+  readonly reconcile: Reconcile<R> | undefined
+  readonly decodeOutput: ((output: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>) | undefined
+  readonly schemas: () => ReadonlyArray<unknown>
   readonly encodeInput: (input: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
   readonly decodeInput: (input: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
 }
+
+/**
+ * Who decides about a field for which tasks gave different values: a function that answers one narrow question, or a
+ * person.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Reconcile<R> = "review" | ((question: Aggregate.Question) => Effect.Effect<unknown, unknown, R>)
 
 /**
  * What a desk is made of.
@@ -85,20 +107,41 @@ export interface Desk<in Input = never, out R = unknown> {
  * **Details**
  *
  * - `version`: of the workflow, a text that is not empty. Change it when a change of the code changes what a run means.
+ * - `owner`: who answers for the workflow. Default nobody.
  * - `input`: the schema of what a run begins with; it must encode to JSON.
+ * - `output`: the schema of the merged answer, which is decoded against it. Default: none is asked for.
  * - `domains`: with names that are unique.
- * - `coordinator`: the plan.
- * - `policy`: what differs from `Recovery.policy`.
+ * - `coordinator`: the policy that picks what comes next: a plan, a pipeline, a graph, a swarm, a router, a planner.
+ * - `policy`: what differs from `Decider.policy`.
+ * - `steps`: tasks that routers, graphs and swarms may add to a group, a whole number >= 0. Default 20.
+ * - `limits`: of a whole run. Default none. `budgets`: of a domain or a worker over a whole run, by account:
+ *   `domain:docs`, `worker:docs.links`.
+ * - `contracts`: the policy that contracts are held to. Default: what they say of themselves.
+ * - `tier`: how much a run may do without a person. Default `"medium"`. `confirm`: the supervisor's own decision.
+ * - `breaker`: when a worker is routed around. Default: 3 failed dispatches within 5 minutes, for 10 minutes.
+ * - `aggregate`: how the outputs of tasks become one. `reconcile`: who decides what it leaves open. Default: nobody, it
+ *   stays open and is named.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Options<Input, IE, D extends ReadonlyArray<Domain.Domain>> {
+export interface Options<Input, IE, D extends ReadonlyArray<Domain.Domain>, RC, A, AE> {
   readonly version: string
+  readonly owner?: string | undefined
   readonly input: Schema.Codec<Input, IE>
+  readonly output?: Schema.Codec<A, AE> | undefined
   readonly domains: D
-  readonly coordinator: Coordinator<NoInfer<Input>>
-  readonly policy?: Partial<Recovery.Policy> | undefined
+  readonly coordinator: Coordinator<NoInfer<Input>, RC>
+  readonly policy?: Partial<Decider.Policy> | undefined
+  readonly steps?: number | undefined
+  readonly limits?: Contract.Limits | undefined
+  readonly budgets?: AccountLimits | undefined
+  readonly contracts?: ContractPolicy.ContractPolicy | undefined
+  readonly tier?: Autonomy.Tier | undefined
+  readonly confirm?: Autonomy.Policy | undefined
+  readonly breaker?: Breaker.Options | undefined
+  readonly aggregate?: Aggregate.Aggregate<NoInfer<A>> | undefined
+  readonly reconcile?: Reconcile<RC> | undefined
 }
 
 /**
@@ -107,18 +150,38 @@ export interface Options<Input, IE, D extends ReadonlyArray<Domain.Domain>> {
  * @category constructors
  * @since 0.1.0
  */
-export const make = <Input, IE, const D extends ReadonlyArray<Domain.Domain>>(
+export const make = <
+  Input,
+  IE,
+  const D extends ReadonlyArray<Domain.Domain>,
+  RC = never,
+  A = Readonly<Record<string, unknown>>,
+  AE = unknown
+>(
   name: string,
-  options: Options<Input, IE, D>
-): Desk<Input, Domain.Requires<D[number]>> => {
+  options: Options<Input, IE, D, RC, A, AE>
+): Desk<Input, Domain.Requires<D[number]> | RC> => {
   const codec = Schema.toCodecJson(options.input)
+  const output = options.output === undefined ? undefined : Schema.toCodecJson(options.output)
   return {
     [TypeId]: TypeId,
     name,
     version: options.version,
+    owner: options.owner ?? "",
     domains: options.domains as ReadonlyArray<Domain.Domain<Domain.Requires<D[number]>>>,
     coordinator: options.coordinator,
-    policy: { ...Recovery.policy, ...options.policy },
+    policy: { ...Decider.policy, ...options.policy },
+    steps: options.steps ?? 20,
+    tier: options.tier ?? Autonomy.defaultTier,
+    confirm: options.confirm,
+    limits: options.limits ?? {},
+    budgets: options.budgets ?? {},
+    contracts: options.contracts,
+    breaker: options.breaker ?? {},
+    aggregate: options.aggregate as Aggregate.Aggregate<unknown> | undefined,
+    reconcile: options.reconcile,
+    decodeOutput: output === undefined ? undefined : decoder(output),
+    schemas: () => [options.input, options.output].map((schema) => (schema === undefined ? null : jsonSchema(schema))),
     encodeInput: encoder(codec),
     decodeInput: decoder(codec)
   }
@@ -141,7 +204,43 @@ export const seats = <R>(desk: Desk<never, R>): ReadonlyArray<Seat<R>> =>
  * @category accessors
  * @since 0.1.0
  */
-export const tasks = (desk: Desk): ReadonlyArray<PlannedTask> => desk.coordinator.tasks.map(Plan.planned)
+export const tasks = (desk: Desk): ReadonlyArray<PlannedTask> => desk.coordinator.initial
+
+/** The coordinators of a desk by the template of the task that each carries out; the run's own has the empty name. */
+export const coordinators = <R>(desk: Desk<never, R>): ReadonlyMap<string, Coordinator<never, R>> => {
+  const found = new Map<string, Coordinator<never, R>>()
+  const visit = (template: string, coordinator: Coordinator<never, R>) => {
+    found.set(template, coordinator)
+    const prefix = template === "" ? "" : `${template}/`
+    for (const task of coordinator.tasks) if (task.by !== undefined) visit(`${prefix}${task.id}`, task.by)
+  }
+  visit("", desk.coordinator)
+  return found
+}
+
+/** The declared tasks of a desk, at any depth, by template. */
+export const templates = <R>(desk: Desk<never, R>): ReadonlyMap<string, Task<never, R>> => {
+  const found = new Map<string, Task<never, R>>()
+  for (const [template, coordinator] of coordinators(desk)) {
+    const prefix = template === "" ? "" : `${template}/`
+    for (const task of coordinator.tasks) found.set(`${prefix}${task.id}`, task)
+  }
+  return found
+}
+
+const factsOf = (task: Task<never, unknown>): Decider.TaskFacts => {
+  const can = new Set<Recovery.Expansion>()
+  if (task.decompose !== undefined) can.add("decompose")
+  if (task.replan !== undefined) can.add("re-plan")
+  if (task.followUp !== undefined) can.add("follow-up")
+  return {
+    escalate: task.onIncomplete === "escalate",
+    can,
+    reduceScope: task.reduceScope ?? false,
+    permissions: Object.keys(task.permissions ?? {}),
+    optional: (task.definitionOfDone ?? []).flatMap(({ id, mandatory }) => (mandatory === false ? [id] : []))
+  }
+}
 
 /**
  * What the decisions of a desk's runs go by.
@@ -151,10 +250,29 @@ export const tasks = (desk: Desk): ReadonlyArray<PlannedTask> => desk.coordinato
  */
 export const spec = (desk: Desk): Decider.Spec =>
   Decider.spec({
-    workers: seats(desk).map(({ name, worker }) => ({ name, capabilities: worker.capabilities })),
+    workers: seats(desk).map(({ domain, name, worker }) => {
+      const { available, capabilities, confidence, estimate, irreversible, permissions, risk, size, window } = worker
+      return {
+        name,
+        domain,
+        capabilities,
+        available,
+        estimate,
+        irreversible,
+        permissions,
+        risk,
+        size,
+        ...(confidence === undefined ? {} : { confidence }),
+        ...(window === undefined ? {} : { window })
+      }
+    }),
+    tasks: new Map([...templates(desk)].map(([template, task]) => [template, factsOf(task)])),
+    coordinators: coordinators(desk),
     concurrency: desk.coordinator.concurrency,
-    escalate: desk.coordinator.tasks.filter((task) => task.onIncomplete === "escalate").map(({ id }) => id),
-    policy: desk.policy
+    steps: desk.steps,
+    merges: desk.aggregate !== undefined || desk.decodeOutput !== undefined,
+    policy: desk.policy,
+    ...(desk.confirm === undefined ? {} : { confirm: desk.confirm })
   })
 
 /**
@@ -164,7 +282,18 @@ export const spec = (desk: Desk): Decider.Spec =>
  * @since 0.1.0
  */
 export const definition = (desk: Desk): string =>
-  JSON.stringify([tasks(desk), seats(desk).map(({ name, worker }) => [name, worker.capabilities, worker.schemas()])])
+  JSON.stringify([
+    [...coordinators(desk)].map(([template, { containment, facts, initial, kind, tasks }]) => [
+      template,
+      kind,
+      containment,
+      facts ?? null,
+      initial,
+      tasks.map((task) => Coordinators.planned(task))
+    ]),
+    seats(desk).map(({ name, worker }) => [name, worker.capabilities, worker.schemas()]),
+    desk.schemas()
+  ])
 
 /**
  * What can be wrong with a desk.
@@ -292,7 +421,7 @@ const checkPlan = (
     seen.add(id)
     const contract = Plan.contract(task, {})
     if (EffectResult.isFailure(contract)) error("invalid-contract", id, `task ${id}: ${contract.failure.message}`)
-    if (worker === undefined && capability === undefined) {
+    if (worker === undefined && capability === undefined && task.by === undefined) {
       error("unassigned", id, `task ${id}: names neither a worker nor a capability`)
     }
     if (worker !== undefined && !names.has(worker)) {

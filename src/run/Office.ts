@@ -1,3 +1,4 @@
+import type * as Context from "effect/Context"
 /**
  * A desk that is open: its tree runs, its workers wait for orders.
  *
@@ -45,10 +46,12 @@ import type * as Scope from "effect/Scope"
 
 import type * as Supervisor from "../Supervisor.ts"
 import type { Tree } from "../Tree.ts"
+import type { Coordinator, Task } from "./Coordinator.ts"
 import type * as Decider from "./Decider.ts"
 import * as Desk from "./Desk.ts"
+import * as Health from "./Health.ts"
+import type { News } from "./internal/news.ts"
 import { start, type Staff } from "./internal/staff.ts"
-import type * as Plan from "./Plan.ts"
 
 const TypeId = "~espalier/run/Office"
 
@@ -57,7 +60,7 @@ const TypeId = "~espalier/run/Office"
  *
  * **Details**
  *
- * - `tree`: the running tree, to be watched.
+ * - `tree`: the running tree, to be watched. `health`: who is routed around, over all its runs.
  * - `definition`: a digest of the desk's definition.
  *
  * @category models
@@ -68,12 +71,26 @@ export interface Office<in Input = never> {
   readonly desk: Desk.Desk<Input>
   readonly definition: string
   readonly tree: Tree["Service"]
+  readonly health: Health.Health
   /** @internal */
   readonly staff: Staff
   /** @internal */
   readonly spec: Decider.Spec
   /** @internal */
-  readonly tasks: ReadonlyMap<string, Plan.Task<never>>
+  readonly templates: ReadonlyMap<string, Task<never, unknown>>
+  /** @internal Templates whose orders may be the same as those of others. */
+  readonly twins: ReadonlySet<string>
+  /** @internal */
+  readonly coordinators: ReadonlyMap<string, Coordinator<never, unknown>>
+  /** @internal What whoever is asked for choices needs. */
+  readonly context: Context.Context<never>
+  /** @internal The runs that are being executed here. */
+  readonly live: Map<string, Live>
+}
+
+/** @internal A run that is being executed: what it is told from outside. */
+export interface Live {
+  readonly tell: (news: News) => void
 }
 
 /**
@@ -100,14 +117,37 @@ export const open = Effect.fnUntraced(function* <Input, R>(
 ): Effect.fn.Return<Office<Input>, Desk.DeskInvalid | Supervisor.StartFailure<never>, R | Scope.Scope> {
   const findings = Desk.check(desk).filter(({ severity }) => severity === "error")
   if (findings.length > 0) return yield* new Desk.DeskInvalid({ desk: desk.name, findings })
+  const context = yield* Effect.context<R>()
   const staff = yield* start(desk, options)
+  const health = yield* Health.make({ workers: Desk.seats(desk).map(({ name }) => name), breaker: desk.breaker })
+  const templates = Desk.templates(desk)
   return {
     [TypeId]: () => {},
     desk,
     definition: digest(Desk.definition(desk)),
     tree: staff.tree,
+    health,
     staff,
     spec: Desk.spec(desk),
-    tasks: new Map(desk.coordinator.tasks.map((task) => [task.id, task]))
+    templates,
+    twins: twinsOf(templates),
+    coordinators: Desk.coordinators(desk),
+    // It is only ever given to what asked for exactly this.
+    context: context as Context.Context<never>,
+    live: new Map()
   }
 })
+
+/** Declared tasks that differ in nothing but their names and inputs: only their orders can be the same. */
+const twinsOf = (templates: ReadonlyMap<string, Task<never, unknown>>): ReadonlySet<string> => {
+  const first = new Map<string, string>()
+  const twins = new Set<string>()
+  for (const [template, task] of templates) {
+    const { capability, objective, worker } = task
+    const key = JSON.stringify([worker, capability, objective])
+    const other = first.get(key)
+    if (other === undefined) first.set(key, template)
+    else twins.add(other).add(template)
+  }
+  return twins
+}

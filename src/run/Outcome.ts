@@ -30,8 +30,9 @@
 import type * as Schema from "effect/Schema"
 
 import * as Audit from "./Audit.ts"
-import type { Envelope, Missing as MissingPart } from "./Result.ts"
-import type { PlannedTask, RunEvent, StopReason, TaskEnd } from "./RunEvent.ts"
+import { applyEvent, type Draft } from "./internal/apply.ts"
+import type { Envelope, Evidence, Missing as MissingPart, Usage } from "./Result.ts"
+import type { Of, PlannedTask, RunEvent, StopReason, TaskEnd, Tier } from "./RunEvent.ts"
 import type { RunStatus } from "./RunState.ts"
 
 /**
@@ -69,12 +70,23 @@ export interface Missing {
 }
 
 /**
+ * A question to a person. See {@link RunEvent.ReviewOpened}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Review extends Omit<Of<"ReviewOpened">, "_tag"> {}
+
+/**
  * What came of a run.
  *
  * **Details**
  *
  * - `degraded`: complete, but by a stand-in or with low confidence.
- * - `results`: one for each planned task, by id.
+ * - `tier`: the autonomy that it had at the end. `usage`: what all dispatches and decisions of the run used.
+ * - `output`: the merged answer, where the desk asks for one. `conflicts`, `leftOut`: what the merge left open and out.
+ * - `reviews`: what people are asked and have not decided.
+ * - `results`: one for each task, by id; also for the tasks that carry out another one.
  * - `missing`: one for each part of a partial task and for each task without a result. Empty for a completed run.
  * - `dispatches`: the audit, one row per dispatch.
  *
@@ -91,6 +103,12 @@ export interface Outcome {
   readonly startedAt: number
   readonly endedAt?: number | undefined
   readonly note: string
+  readonly tier: Tier
+  readonly usage: Usage
+  readonly output?: Schema.Json | undefined
+  readonly conflicts: ReadonlyArray<Schema.Json>
+  readonly leftOut: ReadonlyArray<MissingPart>
+  readonly reviews: ReadonlyArray<Review>
   readonly results: Readonly<Record<string, TaskOutcome>>
   readonly missing: ReadonlyArray<Missing>
   readonly dispatches: ReadonlyArray<Audit.Row>
@@ -102,8 +120,10 @@ export interface Outcome {
  * **Details**
  *
  * - `input`: what the run began with.
- * - `result`: the last result of a task that has an output.
- * - `outcome`: as of now; `undefined` before the first event.
+ * - `result`: the result of a task that has an output: the one that it ended with, before that the last one.
+ * - `evidence`: what the last report of a task came with.
+ * - `outcome`: as of now; `undefined` before the first event. `waiting`: whether nothing but people can make it go on, which
+ *   the state of the run knows. Default false.
  *
  * @category folding
  * @since 0.1.0
@@ -112,17 +132,34 @@ export interface Fold {
   readonly add: (event: RunEvent) => void
   readonly input: () => Schema.Json
   readonly result: (task: string) => Envelope | undefined
-  readonly outcome: () => Outcome | undefined
+  readonly evidence: (task: string) => ReadonlyArray<Evidence> | undefined
+  readonly outcome: (waiting?: boolean | undefined) => Outcome | undefined
 }
 
 interface Entry {
   readonly planned: PlannedTask
+  readonly within: string
   worker: string | undefined
   result: Envelope | undefined
+  evidence: ReadonlyArray<Evidence> | undefined
+  /** Results that were not the last ones, by dispatch: an earlier one may be the one that stands. */
+  earlier: Map<string, Envelope> | undefined
   status: TaskEnd | "open"
   missing: ReadonlyArray<MissingPart>
   note: string
 }
+
+const entry = (planned: PlannedTask, within: string): Entry => ({
+  planned,
+  within,
+  worker: undefined,
+  result: undefined,
+  evidence: undefined,
+  earlier: undefined,
+  status: "open",
+  missing: [],
+  note: ""
+})
 
 /**
  * Makes an empty {@link Fold}.
@@ -133,7 +170,11 @@ interface Entry {
 export const fold = (): Fold => {
   const audit = Audit.fold()
   const entries = new Map<string, Entry>()
+  const reviews = new Map<string, Review>()
+  const usage: Mutable<Usage> = {}
   let input: Schema.Json = null
+  let tier: Tier = "medium"
+  let whole: Of<"Merged"> | undefined
   let head: Pick<Outcome, "run" | "desk" | "version" | "startedAt"> | undefined
   let end: Pick<Outcome, "status" | "stopReason" | "degraded" | "endedAt" | "note"> = open("")
   return {
@@ -145,16 +186,14 @@ export const fold = (): Fold => {
           head = { run, desk, version, startedAt: at }
           end = open(note)
           input = event.input
-          for (const planned of tasks) {
-            entries.set(planned.id, {
-              planned,
-              worker: undefined,
-              result: undefined,
-              status: "open",
-              missing: [],
-              note: ""
-            })
-          }
+          tier = event.tier ?? "medium"
+          for (const planned of tasks) entries.set(planned.id, entry(planned, ""))
+          return
+        }
+        case "GroupOpened":
+        case "TasksAdded": {
+          const within = event._tag === "GroupOpened" ? event.task : event.group
+          for (const planned of event.tasks) entries.set(planned.id, entry(planned, within))
           return
         }
         case "RunResumed": {
@@ -168,59 +207,124 @@ export const fold = (): Fold => {
         case "RunFinished": {
           const { at, degraded, note, status, stopReason } = event
           end = { status, stopReason, degraded, endedAt: at, note }
+          reviews.clear()
           return
         }
-        default: {
-          const entry = entries.get(event.task)
-          if (entry !== undefined) enter(entry, event)
+        case "AutonomyChanged": {
+          tier = event.to
+          return
         }
+        case "ReviewOpened": {
+          const { _tag: _, ...review } = event
+          reviews.set(event.review, review)
+          return
+        }
+        case "ReviewDecided": {
+          reviews.delete(event.review)
+          return
+        }
+        case "Decided":
+        case "DecisionFailed": {
+          if (event.usage !== undefined) sum(usage, event.usage)
+          return
+        }
+        case "Merged": {
+          if (event.group === "") whole = event
+          else enter(entries, event.group, event)
+          return
+        }
+        case "Reported":
+          sum(usage, event.result.usage)
+      }
+      if ("task" in event && event.task !== undefined) enter(entries, event.task, event)
+      if (event._tag === "TaskEnded") {
+        for (const [id, { task }] of reviews) if (task === event.task) reviews.delete(id)
       }
     },
     input: () => input,
     result: (task) => entries.get(task)?.result,
-    outcome: () => {
+    evidence: (task) => entries.get(task)?.evidence,
+    outcome: (waiting = false) => {
       if (head === undefined) return undefined
       const results: Array<readonly [string, TaskOutcome]> = []
       const missing: Array<Missing> = []
       for (const [task, entry] of entries) {
-        const { note, status, worker } = entry
-        const kept = status === "accepted" || status === "partial" ? entry.result : undefined
-        results.push([
-          task,
-          {
-            task,
-            status,
-            ...(worker === undefined ? {} : { worker }),
-            ...(kept?.output === undefined ? {} : { output: kept.output }),
-            confidence: kept?.confidence ?? 0,
-            missing: entry.missing,
-            note
-          }
-        ])
-        missing.push(...missingOf(task, entry))
+        results.push([task, outcomeOf(task, entry)])
+        if (entry.within === "") missing.push(...missingOf(task, entry))
       }
-      return { ...head, ...end, results: Object.fromEntries(results), missing, dispatches: audit.rows() }
+      const output = whole?.result.output
+      return {
+        ...head,
+        ...end,
+        ...(waiting && end.status === "running" ? { status: "waiting" as const } : {}),
+        tier,
+        usage: { ...usage },
+        ...(output === undefined ? {} : { output }),
+        conflicts: whole?.conflicts ?? [],
+        leftOut: whole?.leftOut ?? [],
+        reviews: [...reviews.values()],
+        results: Object.fromEntries(results),
+        missing,
+        dispatches: audit.rows()
+      }
     }
+  }
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+
+const sum = (total: Mutable<Usage>, more: Usage): void => {
+  for (const measure of ["steps", "tokens", "toolCalls", "cost"] as const) {
+    const used = more[measure]
+    if (used !== undefined) total[measure] = (total[measure] ?? 0) + used
   }
 }
 
 const open = (note: string) => ({ status: "running", degraded: false, note }) as const
 
-const enter = (entry: Entry, event: Extract<RunEvent, { readonly task: string }>): void => {
+const outcomeOf = (task: string, { missing, note, result, status, worker }: Entry): TaskOutcome => {
+  const kept = status === "accepted" || status === "partial" ? result : undefined
+  return {
+    task,
+    status,
+    ...(worker === undefined ? {} : { worker }),
+    ...(kept?.output === undefined ? {} : { output: kept.output }),
+    confidence: kept?.confidence ?? 0,
+    missing,
+    note
+  }
+}
+
+const enter = (entries: ReadonlyMap<string, Entry>, task: string, event: RunEvent): void => {
+  const entry = entries.get(task)
+  if (entry === undefined) return
   switch (event._tag) {
     case "Routed":
     case "Dispatched": {
       entry.worker = event.worker
       return
     }
+    case "Reused": {
+      entry.result = entries.get(event.of)?.result
+      return
+    }
+    case "Merged":
     case "Reported": {
-      if (event.result.output !== undefined) entry.result = event.result
+      const { result } = event
+      entry.evidence = result.evidence
+      if (result.output === undefined) return
+      if (event._tag === "Reported") (entry.earlier ??= new Map()).set(event.dispatch, result)
+      else entry.worker = event.kind
+      entry.result = result
       return
     }
     case "TaskEnded": {
       entry.status = event.status
       entry.missing = event.missing
       entry.note = event.note
+      const standing = event.dispatch === undefined ? undefined : entry.earlier?.get(event.dispatch)
+      if (standing !== undefined) entry.result = standing
+      entry.earlier = undefined
     }
   }
 }
@@ -241,6 +345,11 @@ const missingOf = (task: string, entry: Entry): ReadonlyArray<Missing> => {
  */
 export const of = (events: Iterable<RunEvent>): Outcome | undefined => {
   const all = fold()
-  for (const event of events) all.add(event)
-  return all.outcome()
+  let state: Draft | undefined
+  for (const event of events) {
+    all.add(event)
+    const next = applyEvent(state, event)
+    if (typeof next !== "string") state = next
+  }
+  return all.outcome(state?.status === "waiting")
 }

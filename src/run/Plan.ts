@@ -40,33 +40,16 @@ import type * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
 import * as Contract from "./Contract.ts"
-import type { PlannedTask } from "./RunEvent.ts"
-
-const TypeId = "~espalier/run/Plan"
+import * as Coordinator from "./Coordinator.ts"
+import type { Containment, PlannedTask } from "./RunEvent.ts"
 
 /**
- * One task of a plan. See {@link Contract.make} for the fields of its contract.
- *
- * **Details**
- *
- * - `id`: unique in the plan.
- * - `worker`: a registered name, `domain.worker`, asked first. `capability`: what it takes; enough without a worker.
- * - `needs`: ids of tasks that come before. Default none.
- * - `input`: the worker's named inputs as plain values, from the outputs of the tasks before it (by id, plain JSON, only
- *   those that are there) and the run's input. Default none.
- * - `acceptMissing`: run even when a need gave no result. Default false.
+ * One task of a plan.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Task<in Input = unknown> extends Omit<Contract.Fields, "task" | "inputs"> {
-  readonly id: string
-  readonly worker?: string | undefined
-  readonly capability?: string | undefined
-  readonly needs?: ReadonlyArray<string> | undefined
-  readonly input?: ((accepted: Accepted, input: Input) => { readonly [name: string]: unknown }) | undefined
-  readonly acceptMissing?: boolean | undefined
-}
+export interface Task<in Input = unknown, out R = never> extends Coordinator.Task<Input, R> {}
 
 /**
  * Outputs of earlier tasks, by task id, as plain JSON.
@@ -74,43 +57,72 @@ export interface Task<in Input = unknown> extends Omit<Contract.Fields, "task" |
  * @category models
  * @since 0.1.0
  */
-export type Accepted = Readonly<Record<string, Schema.Json>>
+export type Accepted = Coordinator.Accepted
 
 /**
- * A plan over a run whose input is `Input`.
+ * A plan over a run, or a task, that begins with an `Input`.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Plan<in Input = unknown> {
-  readonly [TypeId]: typeof TypeId
-  readonly tasks: ReadonlyArray<Task<Input>>
-  readonly concurrency: number
+export interface Plan<in Input = unknown, out R = never> extends Coordinator.Coordinator<Input, R> {
+  readonly kind: "plan"
+}
+
+/**
+ * What can be said of a plan.
+ *
+ * **Details**
+ *
+ * - `concurrency`: how many of its tasks run at once, a whole number >= 1. Default 10. Inside another coordinator, that of
+ *   the run counts.
+ * - `containment`: what a task that fails does to the others. Default `"isolate"`.
+ * - `merge`: the plan's output out of the results of its tasks, where it is one task of another coordinator. Default: the
+ *   outputs by task.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly concurrency?: number | undefined
+  readonly containment?: Containment | undefined
+  readonly merge?: ((parts: ReadonlyArray<Coordinator.Part>) => EffectResult.Result<Schema.Json, string>) | undefined
 }
 
 /**
  * Makes a plan.
  *
- * **Details**
- *
- * - `concurrency`: how many of its tasks run at once, a whole number >= 1. Default 10.
- *
  * **Gotchas**
  *
- * Throws a `RangeError` when `concurrency` is out of range. Everything else is found by `Desk.check`.
+ * Throws a `RangeError` when `concurrency` or a quorum is out of range. Everything else is found by `Desk.check`.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = <Input = unknown>(
-  tasks: ReadonlyArray<Task<Input>>,
-  options?: { readonly concurrency?: number | undefined } | undefined
-): Plan<Input> => {
-  const concurrency = options?.concurrency ?? 10
-  if (!Number.isInteger(concurrency) || concurrency < 1) {
-    throw new RangeError(`Plan.make: concurrency must be a whole number >= 1, got ${concurrency}`)
-  }
-  return { [TypeId]: TypeId, tasks, concurrency }
+export const make = <Input = unknown, R = never>(
+  tasks: ReadonlyArray<Task<Input, R>>,
+  options?: Options | undefined
+): Plan<Input, R> => ({
+  kind: "plan",
+  tasks,
+  initial: tasks.map((task) => Coordinator.planned(task)),
+  adds: false,
+  concurrency: whole("Plan.make: concurrency", options?.concurrency ?? 10),
+  containment: contained("Plan.make", options?.containment),
+  next: ({ open }) => (open === 0 ? { _tag: "Done" } : { _tag: "Wait" }),
+  ...(options?.merge === undefined ? {} : { merge: options.merge })
+})
+
+const whole = (what: string, value: number): number => {
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new RangeError(`${what} must be a whole number >= 1, got ${value}`)
+  return value
+}
+
+/** Checks a containment, for the coordinators that take one. */
+export const contained = (what: string, containment: Containment = "isolate"): Containment => {
+  if (typeof containment !== "string") whole(`${what}: quorum`, containment.quorum)
+  return containment
 }
 
 /**
@@ -119,27 +131,45 @@ export const make = <Input = unknown>(
  * @category conversions
  * @since 0.1.0
  */
-export const planned = (task: Task<never>): PlannedTask => ({
-  id: task.id,
-  needs: task.needs ?? [],
-  ...(task.worker === undefined ? {} : { worker: task.worker }),
-  ...(task.capability === undefined ? {} : { capability: task.capability }),
-  acceptMissing: task.acceptMissing ?? false
-})
+export const planned = (task: Task<never, unknown>): PlannedTask => Coordinator.planned(task)
 
 /**
  * The contract of a task with these inputs, or why it is none.
+ *
+ * **Details**
+ *
+ * - `amendment`: fields of a contract that stand over those of the task.
  *
  * @category conversions
  * @since 0.1.0
  */
 export const contract = (
-  task: Task<never>,
-  inputs: unknown
+  task: Coordinator.Task<never, unknown>,
+  inputs: unknown,
+  amendment: Readonly<Record<string, unknown>> = {}
 ): EffectResult.Result<Contract.Contract, Contract.ContractInvalid> => {
-  const { acceptMissing: _a, capability: _c, id, input: _i, needs: _n, worker: _w, ...fields } = task
-  return Contract.parse({ ...fields, task: id, inputs })
+  const fields: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(task)) if (!ours.has(name) && value !== undefined) fields[name] = value
+  return Contract.parse({ ...fields, inputs, ...amendment, task: Coordinator.localName(task.id) })
 }
+
+/** What a task says beside its contract. */
+const ours: ReadonlySet<string> = new Set([
+  "id",
+  "worker",
+  "capability",
+  "by",
+  "needs",
+  "input",
+  "acceptMissing",
+  "fresh",
+  "validate",
+  "label",
+  "decompose",
+  "replan",
+  "followUp",
+  "reduceScope"
+])
 
 /**
  * Ids of tasks that need each other in a circle, in the order of the circle; empty when there is none.

@@ -3,11 +3,11 @@
  *
  * | kind | ladder |
  * |---|---|
- * | `transient` | attempts inside the dispatch, then another worker, then incomplete |
- * | `capability` | another worker, then incomplete |
- * | `oversized` | another worker, then incomplete |
+ * | `transient` | attempts inside the dispatch, then another worker, then a new plan, then incomplete |
+ * | `capability` | another worker, then a new plan, then incomplete |
+ * | `oversized` | decompose, then another worker with a larger window, then incomplete |
  * | `malformed` | one correction request to the same worker, then another worker, then incomplete |
- * | `denied` | incomplete; never tried again |
+ * | `denied` | a person; never tried again |
  * | `exhausted` | incomplete |
  * | `defect` | once more with a fresh incarnation, then another worker, then incomplete |
  *
@@ -16,7 +16,8 @@
  * **Invariants**
  *
  * - L1. No task is given to the same worker more than `dispatchesPerWorker` times.
- * - L2. A worker that has had the task is never "another worker", so every ladder ends.
+ * - L2. A worker that has had the task is never "another worker", and a task is split, planned anew or followed up once
+ *   each, so every ladder ends.
  *
  * **Example** (A malformed answer is corrected once, then handed on)
  *
@@ -42,13 +43,26 @@ import type { ErrorKind } from "./Result.ts"
  * - `retry`: more attempts inside the dispatch; spent by the time a dispatch reports.
  * - `correct`: the same worker once more, told what was wrong with its answer.
  * - `again`: the same worker once more, with a fresh incarnation.
- * - `other-worker`: one that can do the task and has not had it.
+ * - `follow-up`: a bounded task that carries only the evidence that did not hold, then the task once more.
+ * - `other-worker`: one that can do the task and has not had it. `larger-worker`: one with a larger window than the last.
+ * - `decompose`: smaller tasks in its place. `re-plan`: other tasks in its place.
+ * - `review`: a person decides.
  * - `incomplete`: the end; the task ends without its result.
  *
  * @category models
  * @since 0.1.0
  */
-export type Rung = "retry" | "correct" | "again" | "other-worker" | "incomplete"
+export type Rung =
+  | "retry"
+  | "correct"
+  | "again"
+  | "follow-up"
+  | "other-worker"
+  | "larger-worker"
+  | "decompose"
+  | "re-plan"
+  | "review"
+  | "incomplete"
 
 /**
  * A ladder for each kind of failure.
@@ -90,11 +104,11 @@ export interface Policy {
  * @since 0.1.0
  */
 export const ladders: Ladders = {
-  transient: ["retry", "other-worker", "incomplete"],
-  capability: ["other-worker", "incomplete"],
-  oversized: ["other-worker", "incomplete"],
-  malformed: ["correct", "other-worker", "incomplete"],
-  denied: ["incomplete"],
+  transient: ["retry", "other-worker", "re-plan", "incomplete"],
+  capability: ["other-worker", "re-plan", "incomplete"],
+  oversized: ["decompose", "larger-worker", "incomplete"],
+  malformed: ["follow-up", "correct", "other-worker", "incomplete"],
+  denied: ["review"],
   exhausted: ["incomplete"],
   defect: ["again", "other-worker", "incomplete"]
 }
@@ -127,6 +141,14 @@ export interface Failed {
 }
 
 /**
+ * The ways in which a task that cannot be done as it is is carried out by tasks of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Expansion = "decompose" | "re-plan" | "follow-up"
+
+/**
  * What comes next.
  *
  * @category models
@@ -135,6 +157,8 @@ export interface Failed {
 export type Step =
   | { readonly _tag: "SameWorker"; readonly worker: string; readonly rung: "correct" | "again" }
   | { readonly _tag: "OtherWorker"; readonly worker: string }
+  | { readonly _tag: "Expand"; readonly purpose: Expansion }
+  | { readonly _tag: "Review" }
   | { readonly _tag: "Incomplete"; readonly because: "no-rung" | "no-other-worker" }
 
 /**
@@ -143,14 +167,23 @@ export type Step =
  * **Details**
  *
  * - `history`: the failed dispatches of the task, oldest first, at least one.
- * - `others`: workers that can do the task, best first; those of the history are passed over.
+ * - `others`: workers that can do the task, best first; those of the history are passed over. `larger`: those of them
+ *   whose window is larger than the last one's. Default: all of them.
+ * - `same`: whether the last worker can be asked again. Default true.
+ * - `can`: the expansions that the task has left. Default none.
  *
  * @category decisions
  * @since 0.1.0
  */
 export const next = (
   history: ReadonlyArray<Failed>,
-  options: { readonly others: ReadonlyArray<string>; readonly policy?: Policy | undefined }
+  options: {
+    readonly others: ReadonlyArray<string>
+    readonly larger?: ReadonlyArray<string> | undefined
+    readonly same?: boolean | undefined
+    readonly can?: ReadonlySet<Expansion> | undefined
+    readonly policy?: Policy | undefined
+  }
 ): Step => {
   const { dispatchesPerWorker, ladders } = options.policy ?? policy
   const last = history.at(-1)
@@ -162,29 +195,54 @@ export const next = (
     had += 1
     if (failed.kind === last.kind) same += 1
   }
-  for (const rung of ladders[last.kind]) {
+  const fresh = (worker: string) => history.every((failed) => failed.worker !== worker) // L2
+  const ladder = ladders[last.kind]
+  for (const rung of ladder) {
     switch (rung) {
       case "retry":
         continue
       case "correct":
       case "again":
         // L1. One more chance per kind: the second failure of the same kind is not a slip.
-        if (same === 1 && had < dispatchesPerWorker) return { _tag: "SameWorker", worker: last.worker, rung }
+        if (same === 1 && had < dispatchesPerWorker && options.same !== false) {
+          return { _tag: "SameWorker", worker: last.worker, rung }
+        }
         continue
-      case "other-worker": {
-        const other = options.others.find((worker) => history.every((failed) => failed.worker !== worker)) // L2
+      case "other-worker":
+      case "larger-worker": {
+        const { larger, others } = options
+        const other = (rung === "larger-worker" ? (larger ?? others) : others).find(fresh)
         if (other !== undefined) return { _tag: "OtherWorker", worker: other }
         continue
       }
+      case "decompose":
+      case "re-plan":
+      case "follow-up":
+        if (options.can?.has(rung) === true) return { _tag: "Expand", purpose: rung }
+        continue
+      case "review":
+        return { _tag: "Review" }
       case "incomplete":
         return {
           _tag: "Incomplete",
-          because: ladders[last.kind].includes("other-worker") ? "no-other-worker" : "no-rung"
+          because: ladder.some((each) => each.endsWith("-worker")) ? "no-other-worker" : "no-rung"
         }
     }
   }
   return { _tag: "Incomplete", because: "no-rung" }
 }
+
+/**
+ * Whether a failure says something about the worker, and not about the task that it was given.
+ *
+ * **Details**
+ *
+ * Such failures count towards its breaker and towards being passed over in a run: `transient`, `malformed` and `defect`.
+ *
+ * @category decisions
+ * @since 0.1.0
+ */
+export const blames = (kind: ErrorKind): boolean => kind === "transient" || kind === "malformed" || kind === "defect"
 
 /**
  * Whether a failed attempt is followed by another one inside the same dispatch.

@@ -56,6 +56,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as EffectResult from "effect/Result"
@@ -65,16 +66,20 @@ import * as Stream from "effect/Stream"
 import * as Journal from "../journal/Journal.ts"
 import type * as Supervisor from "../Supervisor.ts"
 import type * as Tree from "../Tree.ts"
+import * as Autonomy from "./Autonomy.ts"
+import * as Budget from "./Budget.ts"
+import * as Contract from "./Contract.ts"
 import * as Desk from "./Desk.ts"
 import type { Draft } from "./internal/apply.ts"
 import { applyEvent } from "./internal/apply.ts"
 import { make } from "./internal/executor.ts"
-import { fromRecord } from "./internal/log.ts"
+import { commit, fromRecord, toRecord } from "./internal/log.ts"
+import type { News } from "./internal/news.ts"
 import { tooMuch } from "./internal/plain.ts"
-import { Problem, sentences } from "./internal/problems.ts"
+import { decoder, Problem, sentences } from "./internal/problems.ts"
 import * as Office from "./Office.ts"
 import * as Outcome from "./Outcome.ts"
-import type { RunEvent } from "./RunEvent.ts"
+import { Decision, type RunEvent } from "./RunEvent.ts"
 import { isFinished } from "./RunState.ts"
 
 /**
@@ -189,6 +194,8 @@ export interface Watching {
  *
  * - `input`: as the desk takes it.
  * - `id`: letters, digits, `.`, `_` and `-`, at most 100. Default: a new one, see {@link makeId}.
+ * - `limits`: of this run; they can only narrow those of the desk. Default: those of the desk.
+ * - `tier`: how much this run may do without a person. Default: that of the desk.
  *
  * @category models
  * @since 0.1.0
@@ -196,6 +203,8 @@ export interface Watching {
 export interface StartOptions<Input> extends Watching {
   readonly input: Input
   readonly id?: string | undefined
+  readonly limits?: Contract.Limits | undefined
+  readonly tier?: Autonomy.Tier | undefined
 }
 
 /**
@@ -218,7 +227,8 @@ const idPattern = /^[A-Za-z0-9][\w.-]{0,99}$/
  *
  * **Details**
  *
- * - Succeeds with the outcome whatever became of the tasks.
+ * - Succeeds with the outcome whatever became of the tasks. A run that only people can make go on ends here as `waiting`:
+ *   it is in the journal, with its questions, and holds nothing. {@link decide} answers them, {@link resume} goes on.
  * - When it is interrupted, the run is left suspended.
  *
  * @see {@link startIn} for a desk that is open already
@@ -241,7 +251,7 @@ export const start = <Input, R>(
  *
  * - Tasks that have ended are not done again. An order under way is given again, under the same dispatch id, with the
  *   attempts that it had left.
- * - A run that is over is not touched; its outcome is read.
+ * - A run that is over is not touched, and neither is one that waits for people: its outcome is read.
  *
  * @see {@link resumeIn} for a desk that is open already
  * @category running
@@ -286,6 +296,10 @@ export const startIn: <Input>(
     if (EffectResult.isFailure(encoded)) return yield* invalid(encoded.failure)
     const large = tooMuch(encoded.success, "")
     if (large !== undefined) return yield* invalid([large])
+    const limits = limitsOf(desk, options.limits)
+    if (EffectResult.isFailure(limits)) return yield* invalid(limits.failure)
+    const { deadlineMillis, ...amount } = limits.success
+    const accounts = { ...(Object.keys(amount).length === 0 ? {} : { run: amount }), ...desk.budgets }
     const journal = yield* Journal.Journal
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const executor = yield* make(office, journal, run, options.onEvent)
@@ -298,7 +312,16 @@ export const startIn: <Input>(
       definition: office.definition,
       input: encoded.success as Schema.Json,
       tasks: Desk.tasks(desk),
+      coordinator: desk.coordinator.kind,
+      ...(desk.coordinator.containment === "isolate" ? {} : { containment: desk.coordinator.containment }),
+      ...(Object.keys(accounts).length === 0 ? {} : { limits: accounts }),
+      tier: options.tier ?? desk.tier,
+      ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
       note: `${desk.name} ${desk.version} was asked to run ${desk.coordinator.tasks.length} tasks`
+    }
+    const first = applyEvent(undefined, started)
+    if (typeof first === "string") {
+      return yield* invalid([{ path: "tasks", expectation: `cannot be begun with: ${first}`, actual: "" }])
     }
     return yield* executor
       .execute([started], options.input)
@@ -309,6 +332,31 @@ export const startIn: <Input>(
       )
   }
 )
+
+const decodeLimits = decoder(Contract.Limits, "error")
+
+/** The limits of a run: those of the desk, narrowed by its own. */
+const limitsOf = (
+  desk: Desk.Desk,
+  own: Contract.Limits | undefined
+): EffectResult.Result<Contract.Limits, ReadonlyArray<Problem>> => {
+  if (own === undefined) return EffectResult.succeed(desk.limits)
+  return EffectResult.flatMap(
+    EffectResult.mapError(decodeLimits(own), (problems) =>
+      problems.map((each) => ({ ...each, path: each.path === "" ? "limits" : `limits.${each.path}` }))
+    ),
+    (own) => {
+      const problems: Array<Problem> = []
+      for (const measure of ["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const) {
+        const [asked, most] = [own[measure], desk.limits[measure]]
+        if (asked === undefined || most === undefined || asked <= most) continue
+        const expectation = `must be at most the ${most} of the desk`
+        problems.push({ path: `limits.${measure}`, expectation, actual: `${asked}` })
+      }
+      return problems.length === 0 ? EffectResult.succeed({ ...desk.limits, ...own }) : EffectResult.fail(problems)
+    }
+  )
+}
 
 interface Read {
   readonly state: Draft
@@ -351,8 +399,8 @@ export const resumeIn: (
   Effect.fnUntraced(function* (office: Office.Office, run: string, options?: Watching | undefined) {
     const { desk } = office
     const { fold, state } = yield* readRun(run)
-    const known = fold.outcome()
-    if (isFinished(state.status) && known !== undefined) return known
+    const known = fold.outcome(state.status === "waiting")
+    if ((isFinished(state.status) || state.status === "waiting") && known !== undefined) return known
     const journal = yield* Journal.Journal
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const executor = yield* make(office, journal, run, options?.onEvent, state, fold)
@@ -371,6 +419,176 @@ export const resumeIn: (
     const why = state.status === "suspended" ? `it was suspended (${state.suspended})` : "it was cut off"
     const note = `Taken up at version ${state.version}: ${why}, with ${state.running} orders under way`
     return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success)
+  })
+
+/**
+ * Somebody's word came too late, or is not one that was asked for. Nothing was changed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CommandRefused extends Schema.TaggedError<CommandRefused>("espalier/run/Run/CommandRefused")(
+  "CommandRefused",
+  { run: Schema.String, command: Schema.String, reason: Schema.String }
+) {
+  override get message(): string {
+    return `${this.command} of ${this.run} is refused: ${this.reason}`
+  }
+}
+
+/** Has an event from outside taken: by whoever carries the run out here, or straight into the journal. */
+const command = Effect.fnUntraced(function* (
+  office: Pick<Office.Office, "live"> | undefined,
+  run: string,
+  news: Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
+): Effect.fn.Return<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> {
+  const refuse = (reason: string) => new CommandRefused({ run, command: news._tag, reason })
+  const live = office?.live.get(run)
+  if (live !== undefined) {
+    const ack = Deferred.makeUnsafe<string | undefined>()
+    live.tell({ ...news, ack })
+    const refused = yield* Deferred.await(ack)
+    if (refused !== undefined) return yield* refuse(refused)
+    return
+  }
+  const journal = yield* Journal.Journal
+  // Whoever writes in between only makes this one look again.
+  for (let tries = 1; ; tries++) {
+    const { state } = yield* readRun(run)
+    const expected = state.version
+    const before = state.status
+    const at = Math.floor(yield* Clock.currentTimeMillis)
+    const event: RunEvent = { ...news, at }
+    const next = applyEvent(state, event)
+    if (typeof next === "string") return yield* refuse(next)
+    const listing = { status: next.status, desk: next.desk, startedAt: next.startedAt }
+    const written = yield* commit(journal, {
+      run,
+      expected,
+      events: [toRecord(event)],
+      ...(next.status === before ? {} : { listing })
+    }).pipe(
+      Effect.as(true),
+      Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))
+    )
+    if (written) return
+  }
+})
+
+/**
+ * A decision about a {@link Outcome.Review}.
+ *
+ * **Details**
+ *
+ * - `review`: its id, `run/review/n`. `decision`: one of those that it allows.
+ * - `by`: who decides, a text that is not empty. `note`: why, in a sentence. Default none.
+ * - `answer`: to a question, a route, or `{ reconcile: { field: value } }`.
+ * - `raise`: what a spent budget is raised by.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Deciding {
+  readonly review: string
+  readonly decision: Decision
+  readonly by: string
+  readonly note?: string | undefined
+  readonly answer?: Schema.Json | undefined
+  readonly raise?: Budget.Amount | undefined
+}
+
+const Deciding = Schema.Struct({
+  review: Schema.String.check(Schema.isPattern(/^.+\/review\/[1-9]\d*$/, { expected: "an id such as RUN/review/1" })),
+  decision: Decision,
+  by: Schema.String.check(Schema.isPattern(/\S/, { expected: "a text that is not empty" })),
+  note: Schema.optionalKey(Schema.String),
+  answer: Schema.optionalKey(Schema.Json),
+  raise: Schema.optionalKey(Budget.Amount)
+})
+
+const decodeDeciding = decoder(Deciding, "error")
+
+const without = (fields: object): object =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+/**
+ * Answers what a run asks of people.
+ *
+ * **Details**
+ *
+ * - `office`: where the run is being carried out, if it is. The decision then takes effect at once; otherwise it is written
+ *   into the journal, and {@link resume} goes on from it.
+ * - A decision is taken once. A second one, a late one, and one that was not asked for are refused with `CommandRefused`.
+ *
+ * **Gotchas**
+ *
+ * Who may decide is not checked here.
+ *
+ * @category deciding
+ * @since 0.1.0
+ */
+export const decide = (
+  deciding: Deciding,
+  options?: { readonly office?: Pick<Office.Office, "live"> | undefined } | undefined
+): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
+  Effect.suspend(() => {
+    const decoded = decodeDeciding(without(deciding))
+    const run = String(deciding.review).replace(/\/review\/[^/]*$/, "")
+    if (EffectResult.isFailure(decoded)) {
+      const reason = sentences(decoded.failure, "the decision")
+      return Effect.fail(new CommandRefused({ run, command: "ReviewDecided", reason }))
+    }
+    const { note = "no reason given", ...rest } = decoded.success
+    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, note })
+  })
+
+/**
+ * Asks for the end of a run: what is under way is called back and has stopped when the run ends as `cancelled`.
+ *
+ * **Details**
+ *
+ * - `office`: as for {@link decide}. Without it, a run that is cut off or waits ends as `cancelled` when it is taken up.
+ *
+ * @category deciding
+ * @since 0.1.0
+ */
+export const cancel = (
+  run: string,
+  options: {
+    readonly by: string
+    readonly note?: string | undefined
+    readonly office?: Pick<Office.Office, "live"> | undefined
+  }
+): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
+  command(options.office, run, {
+    _tag: "CancelRequested",
+    by: options.by,
+    note: `${options.by} asked for the end of the run${options.note === undefined ? "" : `: ${options.note}`}`
+  })
+
+/**
+ * Changes how much a run may do without a person. Who changed it, and why, is in the journal.
+ *
+ * **Details**
+ *
+ * - `change`: as checked by `Autonomy.change`. `office`: as for {@link decide}.
+ *
+ * @category deciding
+ * @since 0.1.0
+ */
+export const changeTier = (
+  run: string,
+  change: Omit<Autonomy.TierChange, "at">,
+  options?: { readonly office?: Pick<Office.Office, "live"> | undefined } | undefined
+): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
+  Effect.suspend(() => {
+    const checked = Autonomy.change(change.from, { ...change, at: 0 })
+    if (EffectResult.isFailure(checked)) {
+      const reason = checked.failure.message
+      return Effect.fail(new CommandRefused({ run, command: "AutonomyChanged", reason }))
+    }
+    const { from, to, who, why } = checked.success
+    return command(options?.office, run, { _tag: "AutonomyChanged", from, to, by: who, note: why })
   })
 
 /**
@@ -406,7 +624,7 @@ export const events = (run: string): Stream.Stream<RunEvent, RunUntrusted | Jour
 export const outcome = (
   run: string
 ): Effect.Effect<Outcome.Outcome, RunNotFound | RunUntrusted | Journal.JournalError, Journal.Journal> =>
-  Effect.flatMap(readRun(run), ({ fold }) => {
-    const known = fold.outcome()
+  Effect.flatMap(readRun(run), ({ fold, state }) => {
+    const known = fold.outcome(state.status === "waiting")
     return known === undefined ? Effect.fail(new RunNotFound({ run })) : Effect.succeed(known)
   })

@@ -6,13 +6,29 @@
  *
  * | event | says |
  * |---|---|
- * | `RunStarted` | the desk, its version and definition, the input, the planned tasks |
+ * | `RunStarted` | the desk, its version and definition, the input, the planned tasks, the limits, the autonomy tier |
+ * | `GroupOpened` | a task is carried out by tasks of its own: a pipeline, a decomposition, a new plan |
+ * | `TasksAdded` | a coordinator added tasks to its group |
+ * | `GroupStopping` | a group takes no new orders: a sibling failed, a quorum is reached, a budget is spent |
+ * | `Merged` | a group is over, with the result made of its tasks' results |
+ * | `Consulted` `Decided` `DecisionFailed` | a choice was asked for (a route, a plan), and what came of it |
  * | `Routed` | a worker was chosen for a task, out of which candidates |
+ * | `Confirmed` | the supervisor's own decision on an action that its autonomy does not cover by itself |
  * | `ContractRefused` | the contract for that worker was not valid; the worker never saw it |
+ * | `BudgetRefused` | what the order would cost did not fit into an account; the worker never saw it |
+ * | `Reused` | the same order had been carried out already; its outcome stands |
  * | `Dispatched` | the order was given; written before the worker runs |
  * | `AttemptFailed` | one attempt inside a dispatch failed and another follows after `waitMillis` |
+ * | `Recalled` | the order was called back; its work is being stopped |
  * | `Reported` | the dispatch is over, with its result |
+ * | `Overrun` | a dispatch used more than was reserved for it; the account is closed |
+ * | `ReviewOpened` `ReviewDecided` | a person is asked, and what was decided |
  * | `TaskEnded` | the task reached a state that it does not leave |
+ * | `HealthChanged` | a worker is routed around, or is back |
+ * | `AutonomyChanged` | who changed the tier, and why |
+ * | `DeadlinePassed` | the time of a task or of the run is over |
+ * | `CancelRequested` | somebody asked for the end of the run |
+ * | `Noticed` | something that changes nothing and must not be silent |
  * | `RunSuspended` `RunResumed` | the run was put down, and taken up again |
  * | `RunFinished` | the end |
  *
@@ -30,7 +46,7 @@
  */
 import * as Schema from "effect/Schema"
 
-import { ErrorKind, Envelope, Missing } from "./Result.ts"
+import { ErrorKind, Envelope, ErrorInfo, Missing, Usage } from "./Result.ts"
 
 /**
  * States of a task that it does not leave.
@@ -137,6 +153,9 @@ export interface PlannedTask extends Schema.Schema.Type<typeof PlannedTask> {}
  *
  * - `worker`: the one asked first. `capability`: what stands in for it needs.
  * - `acceptMissing`: whether it runs when a task that it needs gave nothing.
+ * - `template`: the declared task that it is made of, where that is not its own id.
+ * - `amendment`: fields of its contract that were decided in the run and stand over those of the template.
+ * - `group`: carried out by a coordinator of this kind and not by a worker.
  *
  * @category models
  * @since 0.1.0
@@ -146,14 +165,171 @@ export const PlannedTask = Schema.Struct({
   needs: Schema.Array(Schema.String),
   worker: Schema.optionalKey(Schema.String),
   capability: Schema.optionalKey(Schema.String),
-  acceptMissing: Schema.Boolean
+  acceptMissing: Schema.Boolean,
+  template: Schema.optionalKey(Schema.String),
+  amendment: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  group: Schema.optionalKey(Schema.String)
 })
+
+/**
+ * What the failure of one task does to the tasks beside it.
+ *
+ * **Details**
+ *
+ * - `isolate`: nothing.
+ * - `fail-fast`: the others are stopped, and the group reports when they have stopped.
+ * - `quorum`: the group is done once so many tasks are accepted, and stopped once they cannot be.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Containment = Schema.Union([
+  Schema.Literals(["isolate", "fail-fast"]),
+  Schema.Struct({ quorum: Schema.Int.check(Schema.isGreaterThan(0)) })
+])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Containment = typeof Containment.Type
+
+/**
+ * What a worker's health is to routing. `unavailable`: its domain is down, or it was declared so.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const WorkerHealth = Schema.Literals(["healthy", "degraded", "ready-for-probe", "probing", "unavailable"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type WorkerHealth = typeof WorkerHealth.Type
+
+/**
+ * How much a workflow may do without a person.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Tier = Schema.Literals(["low", "medium", "full"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Tier = typeof Tier.Type
+
+/**
+ * What is asked of a person.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ReviewKind = Schema.Literals([
+  "action-approval",
+  "result-acceptance",
+  "question",
+  "escalation",
+  "budget-increase",
+  "scope-reduction",
+  "reconciliation",
+  "routing"
+])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type ReviewKind = typeof ReviewKind.Type
+
+/**
+ * Why a person is asked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ReviewReason = Schema.Literals([
+  "autonomy",
+  "denied",
+  "incomplete",
+  "ambiguity",
+  "finding",
+  "disagreement",
+  "low-confidence",
+  "needs-review",
+  "budget",
+  "scope",
+  "conflict",
+  "no-route",
+  "untrusted-state"
+])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type ReviewReason = typeof ReviewReason.Type
+
+/**
+ * What a person may decide.
+ *
+ * **Details**
+ *
+ * - `approve`: the action goes ahead, the result is accepted, the budget is raised, the scope is reduced.
+ * - `reject`: the task ends as rejected; of a budget: nothing more is spent.
+ * - `retry`: the task is tried anew, with the note as its hint.
+ * - `accept-partial`: what there is stands.
+ * - `answer`: the answer is handed to the worker.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Decision = Schema.Literals(["approve", "reject", "retry", "accept-partial", "answer"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Decision = typeof Decision.Type
+
+/**
+ * What is chosen by somebody who may be asked only once: a route, a plan, a decomposition, one value of a conflict.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Purpose = Schema.Literals(["route", "plan", "decompose", "re-plan", "follow-up", "reconcile"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Purpose = typeof Purpose.Type
+
+/**
+ * What a run, a domain, a worker or a task may spend, by account: `run`, `domain:NAME`, `worker:NAME`, `task:ID`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const AccountLimits = Schema.Record(Schema.String, Usage)
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type AccountLimits = typeof AccountLimits.Type
 
 const at = Schema.Finite
 const note = Schema.String
 const task = Schema.String
 const dispatch = Schema.String
 const worker = Schema.String
+const group = Schema.String
+const review = Schema.String
 
 /**
  * See the table of the module.
@@ -169,6 +345,122 @@ export const RunStarted = Schema.TaggedStruct("RunStarted", {
   definition: Schema.String,
   input: Schema.Json,
   tasks: Schema.Array(PlannedTask),
+  coordinator: Schema.optionalKey(Schema.String),
+  containment: Schema.optionalKey(Containment),
+  limits: Schema.optionalKey(AccountLimits),
+  tier: Schema.optionalKey(Tier),
+  deadlineAt: Schema.optionalKey(Schema.Finite),
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `kind`: of the coordinator, or `decompose`, `re-plan`, `follow-up`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const GroupOpened = Schema.TaggedStruct("GroupOpened", {
+  at,
+  task,
+  kind: Schema.String,
+  containment: Containment,
+  tasks: Schema.Array(PlannedTask),
+  limits: Schema.optionalKey(Usage),
+  deadlineAt: Schema.optionalKey(Schema.Finite),
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `group`: the task that is carried out by these tasks; empty for the run itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const TasksAdded = Schema.TaggedStruct("TasksAdded", { at, group, tasks: Schema.Array(PlannedTask), note })
+
+/**
+ * **Details**
+ *
+ * - `recall`: whether orders under way are called back; otherwise they are waited for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const GroupStopping = Schema.TaggedStruct("GroupStopping", {
+  at,
+  group,
+  reason: StopReason,
+  recall: Schema.Boolean,
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `group`: as in `TasksAdded`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Merged = Schema.TaggedStruct("Merged", {
+  at,
+  group,
+  kind: Schema.String,
+  outcome: DispatchEnd,
+  result: Envelope,
+  conflicts: Schema.optionalKey(Schema.Array(Schema.Json)),
+  leftOut: Schema.optionalKey(Schema.Array(Missing)),
+  label: Schema.optionalKey(Schema.String),
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `subject`: the group or the task that it is about; empty for the run itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Consulted = Schema.TaggedStruct("Consulted", {
+  at,
+  consult: Schema.String,
+  subject: Schema.String,
+  purpose: Purpose,
+  note
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const Decided = Schema.TaggedStruct("Decided", {
+  at,
+  consult: Schema.String,
+  subject: Schema.String,
+  answer: Schema.Json,
+  usage: Schema.optionalKey(Usage),
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `error`: kind `malformed` when the answer was none of those that were allowed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const DecisionFailed = Schema.TaggedStruct("DecisionFailed", {
+  at,
+  consult: Schema.String,
+  subject: Schema.String,
+  error: ErrorInfo,
+  usage: Schema.optionalKey(Usage),
   note
 })
 
@@ -188,14 +480,62 @@ export const ContractRefused = Schema.TaggedStruct("ContractRefused", { at, task
  * @category models
  * @since 0.1.0
  */
+export const Confirmed = Schema.TaggedStruct("Confirmed", { at, task, worker, allowed: Schema.Boolean, note })
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const BudgetRefused = Schema.TaggedStruct("BudgetRefused", {
+  at,
+  task,
+  worker,
+  account: Schema.String,
+  measure: Schema.String,
+  limit: Schema.Finite,
+  asked: Schema.Finite,
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `of`: the task whose outcome it is; `version`: of the event that holds it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Reused = Schema.TaggedStruct("Reused", {
+  at,
+  task,
+  worker,
+  of: Schema.String,
+  version: Schema.Int,
+  note
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
 export const Dispatched = Schema.TaggedStruct("Dispatched", {
   at,
   task,
   dispatch,
   worker,
   contract: Schema.Int,
+  digest: Schema.optionalKey(Schema.String),
+  reserved: Schema.optionalKey(Usage),
+  limits: Schema.optionalKey(Usage),
+  deadlineAt: Schema.optionalKey(Schema.Finite),
   note
 })
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const Recalled = Schema.TaggedStruct("Recalled", { at, task, dispatch, reason: StopReason, note })
 
 /**
  * @category models
@@ -224,6 +564,65 @@ export const Reported = Schema.TaggedStruct("Reported", {
   attempts: Schema.Int,
   outcome: DispatchEnd,
   result: Envelope,
+  label: Schema.optionalKey(Schema.String),
+  digest: Schema.optionalKey(Schema.String),
+  dependency: Schema.optionalKey(Schema.String),
+  note
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const Overrun = Schema.TaggedStruct("Overrun", {
+  at,
+  task,
+  dispatch,
+  account: Schema.String,
+  measure: Schema.String,
+  limit: Schema.optionalKey(Schema.Finite),
+  settled: Schema.Finite,
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `review`: `run/review/n`, n from 1. `task`: absent when the run itself is concerned.
+ * - `allowed`: what may be decided.
+ * - `facts`: what a person needs to see, as plain data.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ReviewOpened = Schema.TaggedStruct("ReviewOpened", {
+  at,
+  review,
+  task: Schema.optionalKey(Schema.String),
+  kind: ReviewKind,
+  reason: ReviewReason,
+  allowed: Schema.Array(Decision),
+  facts: Schema.Record(Schema.String, Schema.Json),
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `by`: who decided.
+ * - `answer`: to a question, the value that was chosen, or the route that was taken.
+ * - `raise`: what a budget is raised by.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ReviewDecided = Schema.TaggedStruct("ReviewDecided", {
+  at,
+  review,
+  decision: Decision,
+  by: Schema.String,
+  answer: Schema.optionalKey(Schema.Json),
+  raise: Schema.optionalKey(Usage),
   note
 })
 
@@ -239,6 +638,52 @@ export const TaskEnded = Schema.TaggedStruct("TaskEnded", {
   missing: Schema.Array(Missing),
   note
 })
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const HealthChanged = Schema.TaggedStruct("HealthChanged", {
+  at,
+  worker,
+  health: WorkerHealth,
+  until: Schema.optionalKey(Schema.Finite),
+  note
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const AutonomyChanged = Schema.TaggedStruct("AutonomyChanged", {
+  at,
+  from: Tier,
+  to: Tier,
+  by: Schema.String,
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `subject`: the task; empty for the run itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const DeadlinePassed = Schema.TaggedStruct("DeadlinePassed", { at, subject: Schema.String, note })
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const CancelRequested = Schema.TaggedStruct("CancelRequested", { at, by: Schema.String, note })
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const Noticed = Schema.TaggedStruct("Noticed", { at, subject: Schema.String, what: Schema.String, note })
 
 /**
  * @category models
@@ -272,12 +717,31 @@ export const RunFinished = Schema.TaggedStruct("RunFinished", {
  */
 export const RunEvent = Schema.Union([
   RunStarted,
+  GroupOpened,
+  TasksAdded,
+  GroupStopping,
+  Merged,
+  Consulted,
+  Decided,
+  DecisionFailed,
   Routed,
+  Confirmed,
   ContractRefused,
+  BudgetRefused,
+  Reused,
   Dispatched,
   AttemptFailed,
+  Recalled,
   Reported,
+  Overrun,
+  ReviewOpened,
+  ReviewDecided,
   TaskEnded,
+  HealthChanged,
+  AutonomyChanged,
+  DeadlinePassed,
+  CancelRequested,
+  Noticed,
   RunResumed,
   RunSuspended,
   RunFinished

@@ -11,7 +11,12 @@
  * - S3. A task that ended is never routed, dispatched or ended again.
  * - S4. After `RunFinished` nothing happens; after `RunSuspended` only `RunResumed`.
  * - S5. `due` holds the tasks that need a decision now, `ready` those that wait for a free slot, in the order in which
- *   they came; `open` counts the tasks that have not ended, `running` the open dispatches.
+ *   they came; `open` counts the tasks that have not ended, `running` the open dispatches, `consulting` the choices that
+ *   were asked for and not answered.
+ *   `timed` holds the tasks whose time is running.
+ * - S6. A run is `waiting` exactly when reviews are open and nothing else is under way.
+ * - S7. Every task belongs to one group; the run's own group has the empty id. A group's counts are those of its tasks.
+ * - S8. `size` is at least the bytes of the state's own texts; tasks that would bring it over {@link largest} are refused.
  *
  * **Example** (Only valid transitions exist)
  *
@@ -29,20 +34,49 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-import { applyEvent, type Draft } from "./internal/apply.ts"
-import { Missing, ErrorKind } from "./Result.ts"
-import { DispatchEnd, PlannedTask, RunEnd, StopReason, SuspendReason, TaskEnd, type RunEvent } from "./RunEvent.ts"
+import * as Budget from "./Budget.ts"
+import { applyEvent, copy, type Draft } from "./internal/apply.ts"
+import { ErrorInfo, ErrorKind, Missing, Status } from "./Result.ts"
+import {
+  Containment,
+  Decision,
+  DispatchEnd,
+  PlannedTask,
+  Purpose,
+  ReviewKind,
+  ReviewReason,
+  RunEnd,
+  StopReason,
+  SuspendReason,
+  TaskEnd,
+  Tier,
+  WorkerHealth,
+  type RunEvent
+} from "./RunEvent.ts"
+
+/**
+ * The bytes that a state may take: 1 MiB. What is larger belongs into results, which a state only points to.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const largest = 1024 * 1024
 
 /** @since 0.1.0 */
 export interface Try extends Schema.Schema.Type<typeof Try> {}
 
 /**
- * One finished dispatch of a task, or one refused contract.
+ * One finished dispatch of a task, one order that was not given, or one group that was merged.
  *
  * **Details**
  *
- * - `dispatch`: absent when the contract was refused, because nothing was dispatched.
- * - `kind`, `reason`: absent when the worker delivered.
+ * - `dispatch`: absent when nothing was dispatched: a refused contract or reservation, a merged group, a reused outcome.
+ * - `worker`: the kind of the coordinator where a group did it.
+ * - `status`: of the result; absent without one. `kind`, `reason`: absent when the worker delivered.
+ * - `label`: what the result means to the group's coordinator. `order`, `digest`: of what was asked and
+ *   of the output.
+ * - `dependency`: the outside service that is to blame, and not the worker. `account`: the one that was spent.
+ * - `question`: what the worker needs answered. `severity`: the worst finding about another task's result.
  * - `version`: of the event that holds the result.
  *
  * @category models
@@ -52,8 +86,16 @@ export const Try = Schema.Struct({
   dispatch: Schema.optionalKey(Schema.String),
   worker: Schema.String,
   outcome: DispatchEnd,
+  status: Schema.optionalKey(Status),
   kind: Schema.optionalKey(ErrorKind),
   reason: Schema.optionalKey(Schema.String),
+  label: Schema.optionalKey(Schema.String),
+  order: Schema.optionalKey(Schema.String),
+  digest: Schema.optionalKey(Schema.String),
+  dependency: Schema.optionalKey(Schema.String),
+  account: Schema.optionalKey(Schema.String),
+  question: Schema.optionalKey(Schema.String),
+  severity: Schema.optionalKey(Schema.Literals(["low", "medium", "high"])),
   confidence: Schema.Finite,
   missing: Schema.Array(Missing),
   version: Schema.Int
@@ -74,6 +116,48 @@ export const TaskStatus = Schema.Literals(["queued", "ready", "running", "awaiti
 export type TaskStatus = typeof TaskStatus.Type
 
 /** @since 0.1.0 */
+export interface Consult extends Schema.Schema.Type<typeof Consult> {}
+
+/**
+ * The choice that a group or a task asked for last.
+ *
+ * **Details**
+ *
+ * - `failures`: answers in a row, for the same purpose, that could not be used.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Consult = Schema.Struct({
+  id: Schema.String,
+  purpose: Purpose,
+  status: Schema.Literals(["open", "answered", "failed"]),
+  failures: Schema.Int,
+  answer: Schema.optionalKey(Schema.Json),
+  error: Schema.optionalKey(ErrorInfo)
+})
+
+/** @since 0.1.0 */
+export interface Answer extends Schema.Schema.Type<typeof Answer> {}
+
+/**
+ * What a person said. `tries`: how many the task had then.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Answer = Schema.Struct({
+  review: Schema.String,
+  kind: ReviewKind,
+  reason: ReviewReason,
+  decision: Decision,
+  by: Schema.String,
+  answer: Schema.optionalKey(Schema.Json),
+  tries: Schema.Int,
+  note: Schema.String
+})
+
+/** @since 0.1.0 */
 export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
 
 /**
@@ -81,27 +165,106 @@ export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
  *
  * **Details**
  *
+ * - `parent`: the group that it belongs to.
  * - `unmet`: how many of its needs have not ended; `lost`: those that ended without an output.
  * - `routed`: the worker that was chosen and not dispatched yet. `dispatch`: the open one; `attempts`: failed in it.
  * - `result`: version of the event that holds the output that stands.
+ * - `expansions`: how it was carried out by tasks of its own so far. `ladder`: the tries before this index no longer count
+ *   for recovery, because a person had it tried anew.
+ * - `dropped`: requirements that a person let go.
+ * - `approved`: workers that a person let have it. `confirmed`: workers that the supervisor let have it, or did not.
+ * - `deadlineAt`: when its time is over; `expired`: it is. `heldAt`: since when a person is being waited for.
  *
  * @category models
  * @since 0.1.0
  */
 export const TaskState = Schema.Struct({
   ...PlannedTask.fields,
+  parent: Schema.String,
   dependants: Schema.Array(Schema.String),
   status: TaskStatus,
   unmet: Schema.Int,
   lost: Schema.Array(Schema.String),
   routed: Schema.optionalKey(Schema.String),
-  dispatch: Schema.optionalKey(Schema.Struct({ id: Schema.String, worker: Schema.String, at: Schema.Finite })),
+  dispatch: Schema.optionalKey(
+    Schema.Struct({
+      id: Schema.String,
+      worker: Schema.String,
+      at: Schema.Finite,
+      digest: Schema.optionalKey(Schema.String),
+      recalled: Schema.optionalKey(StopReason)
+    })
+  ),
   dispatches: Schema.Int,
   attempts: Schema.Int,
   tries: Schema.Array(Try),
+  ladder: Schema.Int,
+  expansions: Schema.Array(Purpose),
+  consult: Schema.optionalKey(Consult),
+  review: Schema.optionalKey(Schema.String),
+  answers: Schema.Array(Answer),
+  dropped: Schema.Array(Schema.String),
+  approved: Schema.Array(Schema.String),
+  confirmed: Schema.Array(Schema.Struct({ worker: Schema.String, allowed: Schema.Boolean })),
+  deadlineAt: Schema.optionalKey(Schema.Finite),
+  expired: Schema.Boolean,
+  heldAt: Schema.optionalKey(Schema.Finite),
   result: Schema.optionalKey(Schema.Int),
   missing: Schema.Array(Missing),
   reason: Schema.String
+})
+
+/** @since 0.1.0 */
+export interface GroupState extends Schema.Schema.Type<typeof GroupState> {}
+
+/**
+ * Tasks that belong together: those of the run itself, or those that carry out one task.
+ *
+ * **Details**
+ *
+ * - `id`: the task that is carried out; empty for the run itself. `kind`: of its coordinator.
+ * - `tasks`: in the order in which they were added. `open`, `accepted`, `partial`, `lost`: how many of them.
+ * - `answers`: what was chosen so far, oldest first. `said`: what people decided about it.
+ * - `merged`: its result was made; the group of a task is gone then.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const GroupState = Schema.Struct({
+  id: Schema.String,
+  kind: Schema.String,
+  containment: Containment,
+  tasks: Schema.Array(Schema.String),
+  open: Schema.Int,
+  accepted: Schema.Int,
+  partial: Schema.Int,
+  lost: Schema.Int,
+  stopping: Schema.optionalKey(Schema.Struct({ reason: StopReason, recall: Schema.Boolean, note: Schema.String })),
+  consult: Schema.optionalKey(Consult),
+  answers: Schema.Array(Schema.Json),
+  said: Schema.Array(Answer),
+  review: Schema.optionalKey(Schema.String),
+  merged: Schema.Boolean
+})
+
+/** @since 0.1.0 */
+export interface ReviewState extends Schema.Schema.Type<typeof ReviewState> {}
+
+/**
+ * A question to a person that is not decided.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ReviewState = Schema.Struct({
+  review: Schema.String,
+  task: Schema.optionalKey(Schema.String),
+  kind: ReviewKind,
+  reason: ReviewReason,
+  allowed: Schema.Array(Decision),
+  facts: Schema.Record(Schema.String, Schema.Json),
+  at: Schema.Finite,
+  note: Schema.String
 })
 
 /**
@@ -138,6 +301,28 @@ export const RunState = Schema.Struct({
   tasks: Schema.ReadonlyMap(Schema.String, TaskState),
   due: Schema.ReadonlySet(Schema.String),
   ready: Schema.ReadonlySet(Schema.String),
+  groups: Schema.ReadonlyMap(Schema.String, GroupState),
+  reviews: Schema.ReadonlyMap(Schema.String, ReviewState),
+  reviewed: Schema.Int,
+  consulted: Schema.Int,
+  consulting: Schema.Int,
+  health: Schema.ReadonlyMap(
+    Schema.String,
+    Schema.Struct({ health: WorkerHealth, until: Schema.optionalKey(Schema.Finite) })
+  ),
+  load: Schema.ReadonlyMap(Schema.String, Schema.Int),
+  failures: Schema.ReadonlyMap(Schema.String, Schema.Int),
+  orders: Schema.ReadonlyMap(Schema.String, Schema.Struct({ task: Schema.String, version: Schema.Int })),
+  ledger: Budget.Ledger,
+  overruns: Schema.Array(Budget.Overrun),
+  timed: Schema.ReadonlySet(Schema.String),
+  tier: Tier,
+  lastAt: Schema.Finite,
+  deadlineAt: Schema.optionalKey(Schema.Finite),
+  expired: Schema.Boolean,
+  cancelled: Schema.optionalKey(Schema.String),
+  spent: Schema.optionalKey(Schema.String),
+  size: Schema.Int,
   open: Schema.Int,
   running: Schema.Int,
   stopReason: Schema.optionalKey(StopReason),
@@ -191,11 +376,7 @@ export const isEnded = (status: TaskStatus): status is TaskEnd => TaskEnd.litera
  * @since 0.1.0
  */
 export const evolve = (state: RunState | undefined, event: RunEvent): Result.Result<RunState, InvalidTransition> => {
-  const draft =
-    state === undefined
-      ? undefined
-      : { ...state, tasks: new Map(state.tasks), due: new Set(state.due), ready: new Set(state.ready) }
-  const next = applyEvent(draft, event)
+  const next = applyEvent(state === undefined ? undefined : copy(state), event)
   return typeof next === "string"
     ? Result.fail(new InvalidTransition({ event: event._tag, version: state?.version ?? 0, reason: next }))
     : Result.succeed(next)

@@ -43,8 +43,11 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
 import type { Reference } from "../journal/Reference.ts"
+import * as Allowances from "./Allowance.ts"
+import type { Allowance } from "./Allowance.ts"
 import type { Contract } from "./Contract.ts"
 import { isId } from "./internal/fields.ts"
+import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, sentences, show, type Problem } from "./internal/problems.ts"
 import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
 
@@ -83,6 +86,18 @@ export interface MissingInput extends Missing {
 }
 
 /**
+ * What a person said about a task.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Answered {
+  readonly by: string
+  readonly answer?: Schema.Json | undefined
+  readonly note: string
+}
+
+/**
  * Everything a worker is handed.
  *
  * **Details**
@@ -94,6 +109,8 @@ export interface MissingInput extends Missing {
  * - `artefacts`: where the artefacts of the tasks before it are, by task id and name; only tasks that have some.
  * - `missing`: what they did not; empty when everything is there.
  * - `previous`: earlier errors of this task, oldest first. After a malformed answer, the last one says what was wrong.
+ * - `answers`: what people said about it, oldest first.
+ * - `allowance`: what may still be spent; calls that cost something go through it.
  *
  * @category models
  * @since 0.1.0
@@ -110,7 +127,17 @@ export interface Order<out Input = unknown> {
   readonly artefacts: Readonly<Record<string, Readonly<Record<string, Reference>>>>
   readonly missing: ReadonlyArray<MissingInput>
   readonly previous: ReadonlyArray<PreviousError>
+  readonly answers: ReadonlyArray<Answered>
+  readonly allowance: Allowance
 }
+
+/**
+ * An order before it is given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Prepared = Omit<Order, "allowance"> & Partial<Pick<Order, "allowance">>
 
 /**
  * A worker, ready to be put into a domain. `R` is what its handler needs.
@@ -140,7 +167,9 @@ export interface Worker<out R = unknown> {
   readonly artefacts: ReadonlyArray<string>
   readonly estimate: Usage
   readonly confidence: number | undefined
-  readonly prepare: (order: Order) => EffectResult.Result<Effect.Effect<unknown, unknown, R>, ReadonlyArray<Problem>>
+  readonly window: number | undefined
+  readonly irreversible: boolean
+  readonly prepare: (order: Prepared) => EffectResult.Result<Effect.Effect<unknown, unknown, R>, ReadonlyArray<Problem>>
   readonly encodeOutput: (output: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
   readonly schemas: () => ReadonlyArray<unknown>
 }
@@ -196,8 +225,13 @@ export interface Options<I, IE, A, AE, E, R> {
   readonly artefacts?: ReadonlyArray<string> | undefined
   readonly estimate?: Usage | undefined
   readonly confidence?: number | undefined
+  readonly window?: number | undefined
+  readonly irreversible?: boolean | undefined
   readonly handle: (order: Order<I>) => Effect.Effect<NoInfer<A> | Result<NoInfer<A>>, E, R>
 }
+
+/** Of an order that was never given, as one that only its inputs are checked of. */
+const unlimited = Allowances.makeUnsafe({ limit: {} })
 
 const namePattern = /^[A-Za-z][\w-]{0,63}$/
 
@@ -279,21 +313,19 @@ export const make = <I, IE, A, AE, E, R>(
     artefacts: nameList("artefacts", options.artefacts, "ids"),
     estimate: estimateOf(options.estimate),
     confidence: shareOf("confidence", options.confidence),
+    window: options.window === undefined ? undefined : whole("window", options.window, 1),
+    irreversible: options.irreversible ?? false,
     prepare: (order) =>
       EffectResult.map(decodeInput(order.contract.inputs), (input) =>
-        Effect.scoped(Effect.suspend(() => options.handle({ ...order, input })))
+        Effect.scoped(
+          Effect.suspend(() => {
+            const { allowance = unlimited } = order
+            return options.handle({ ...order, allowance, input })
+          })
+        )
       ),
     encodeOutput: encoder(Schema.toCodecJson(options.output)),
     schemas: () => [jsonSchema(options.input), jsonSchema(options.output)]
-  }
-}
-
-/** The JSON schemas of a worker's input and output, as far as they can be told; a change of them is a new definition. */
-const jsonSchema = (schema: Schema.Constraint): unknown => {
-  try {
-    return Schema.toJsonSchemaDocument(schema).schema
-  } catch {
-    return null
   }
 }
 

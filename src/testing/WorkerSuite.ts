@@ -72,6 +72,7 @@ import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
+import * as Allowance from "../run/Allowance.ts"
 import * as Contract from "../run/Contract.ts"
 import { sentences, show } from "../run/internal/problems.ts"
 import * as Result from "../run/Result.ts"
@@ -246,7 +247,9 @@ class Suite<R> {
       accepted: {},
       artefacts: {},
       missing: [],
-      previous: []
+      previous: [],
+      answers: [],
+      allowance: Allowance.makeUnsafe({ limit: {} })
     }
   }
 

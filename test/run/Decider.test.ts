@@ -5,9 +5,9 @@ import { Decider, type Result, type RunEvent, RunState } from "espalier/run"
 import { envelope, fold, simulate, started } from "./simulate.ts"
 
 const workers = [
-  { name: "d.one", capabilities: ["read"] },
-  { name: "d.two", capabilities: ["read", "write"] },
-  { name: "d.three", capabilities: [] }
+  { name: "d.one", capabilities: ["read"], size: 10 },
+  { name: "d.two", capabilities: ["read", "write"], size: 10 },
+  { name: "d.three", capabilities: [], size: 10 }
 ]
 const spec = Decider.spec({ workers, concurrency: 2 })
 
@@ -50,6 +50,10 @@ const decided = (events: ReadonlyArray<RunEvent.RunEvent>, with_ = spec) =>
         return `${action.task} ${action.status}`
       case "Finish":
         return `${action.status} ${action.stopReason}${action.degraded ? " degraded" : ""}`
+      case "Review":
+        return `review ${action.kind} ${action.reason} of ${action.task ?? "the run"}`
+      default:
+        return action._tag
     }
   })
 
@@ -69,7 +73,8 @@ describe("Decider", () => {
       ["nobody for an unknown worker", { worker: "d.nine" }, []]
     ]
     it.each(table)("are %s", (_, task, names) => {
-      assert.deepStrictEqual(Decider.candidates({ id: "a", needs: [], acceptMissing: false, ...task }, spec), names)
+      const planned = { id: "a", needs: [], acceptMissing: false, ...task }
+      assert.deepStrictEqual([...Decider.candidates(planned, spec)], [...names])
     })
   })
 
@@ -159,14 +164,16 @@ describe("Decider", () => {
       assert.deepStrictEqual(decided(events), [end])
     })
 
-    it("fails a task closed when a partial result would do harm", () => {
+    it("R-201 asks a person when a partial result would do harm", () => {
       const events = [one, ...partial("a").slice(0, 3)]
-      assert.deepStrictEqual(decided(events, Decider.spec({ workers, escalate: ["a"] })), ["a failed"])
+      const facts = { escalate: true, can: new Set<never>(), reduceScope: false, permissions: [], optional: [] }
+      const careful = Decider.spec({ workers, tasks: new Map([["a", facts]]) })
+      assert.deepStrictEqual(decided(events, careful), ["review escalation incomplete of a"])
     })
 
     it("ends a task that nobody can do, with the reason", () => {
       const [action] = Decider.decide(fold([started([{ id: "a", capability: "fly" }])]), spec)
-      assert.strictEqual(action?.note, "no worker has the capability fly")
+      assert.strictEqual(action?._tag === "EndTask" && action.note, "no worker has the capability fly")
     })
 
     it("ends a run whose tasks can never become ready instead of waiting for ever", () => {

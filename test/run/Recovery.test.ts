@@ -7,6 +7,10 @@ const shown = (step: Recovery.Step): string => {
       return `${step.rung} ${step.worker}`
     case "OtherWorker":
       return `other ${step.worker}`
+    case "Expand":
+      return step.purpose
+    case "Review":
+      return "review"
     case "Incomplete":
       return `incomplete ${step.because}`
   }
@@ -34,7 +38,7 @@ describe("Recovery", () => {
       ["malformed@a malformed@a", ["a", "b"], "other b"],
       ["malformed@a malformed@a malformed@b", ["a", "b"], "correct b"],
       ["malformed@a malformed@a", ["a"], "incomplete no-other-worker"],
-      ["denied@a", ["a", "b"], "incomplete no-rung"],
+      ["denied@a", ["a", "b"], "review"],
       ["exhausted@a", ["a", "b"], "incomplete no-rung"],
       ["defect@a", ["a", "b"], "again a"],
       ["defect@a defect@a", ["a", "b"], "other b"],
@@ -43,7 +47,7 @@ describe("Recovery", () => {
       ["defect@a malformed@a defect@a", ["a", "b"], "other b"],
       ["malformed@a defect@a transient@a", ["a", "b"], "other b"],
       ["defect@a transient@a malformed@a", ["a", "b"], "other b"],
-      ["capability@a denied@b", ["a", "b", "c"], "incomplete no-rung"]
+      ["capability@a denied@b", ["a", "b", "c"], "review"]
     ]
     it.each(table)("R-206 after %s with %j comes: %s", (failed, others, step) => {
       assert.strictEqual(shown(Recovery.next(history(failed), { others })), step)

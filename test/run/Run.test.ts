@@ -34,6 +34,11 @@ describe("Run", () => {
             startedAt: 0,
             endedAt: 0,
             note: "",
+            tier: "medium",
+            usage: {},
+            conflicts: [],
+            leftOut: [],
+            reviews: [],
             results: {
               a: {
                 task: "a",
@@ -389,10 +394,19 @@ describe("Run", () => {
       }).pipe(memory)
     )
 
-    const once: ReadonlyArray<readonly [Failure.Kind, RunEvent.DispatchEnd]> = [
-      ["denied", "denied"],
-      ["exhausted", "budget-exceeded"]
-    ]
+    it.effect("R-206 never tries denied again by itself: a person is asked", () =>
+      Effect.gen(function* () {
+        const { dispatches, outcome } = yield* ladder(() => Effect.fail(Failure.denied("No")))
+        assert.deepStrictEqual(dispatches, ["d.one 1 denied"])
+        assert.strictEqual(outcome.status, "waiting")
+        assert.deepStrictEqual(
+          outcome.reviews.map(({ allowed, kind, reason, review, task }) => [review, task, kind, reason, allowed]),
+          [["r1/review/1", "a", "escalation", "denied", ["retry", "accept-partial", "reject"]]]
+        )
+      }).pipe(memory)
+    )
+
+    const once: ReadonlyArray<readonly [Failure.Kind, RunEvent.DispatchEnd]> = [["exhausted", "budget-exceeded"]]
     it.effect.each(once)("never tries %s again", ([kind, end]) =>
       Effect.gen(function* () {
         const { dispatches, outcome } = yield* ladder(() => Effect.fail(new Failure.Failure({ kind, reason: "No" })))
@@ -582,7 +596,7 @@ describe("Run", () => {
           return order.task === "a"
             ? Effect.succeed(Result.partial("half", [{ part: "the rest", reason: "no time" }]))
             : order.task === "b"
-              ? Effect.fail(Failure.denied("No"))
+              ? Effect.fail(Failure.exhausted("No"))
               : Effect.succeed("done")
         })
         const plan = [task("a"), task("b"), task("c", { needs: ["a", "b"], acceptMissing: true })]

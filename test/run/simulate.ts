@@ -126,10 +126,32 @@ export const simulate = (seed: number): Simulated => {
           happened({ _tag: "RunFinished", at, status, stopReason, degraded, note })
           break
         }
+        case "Review": {
+          const { _tag: _, task, ...rest } = action
+          const review = `r1/review/${state!.reviewed + 1}`
+          happened({ _tag: "ReviewOpened", at, review, ...(task === undefined ? {} : { task }), ...rest })
+          break
+        }
+        case "Confirm": {
+          const { allowed, note, task, worker } = action
+          happened({ _tag: "Confirmed", at, task, worker, allowed, note })
+          break
+        }
+        default:
+          throw new Error(`seed ${seed}: a ${action._tag} of a plain plan`)
       }
     }
     if (actions.length > 0 && next() < 0.5) continue
     const open = [...state!.tasks.values()].filter((task) => task.dispatch !== undefined)
+    const [review] = state!.reviews.values()
+    if (review !== undefined && (open.length === 0 || next() < 0.2)) {
+      // A person who has something tried again for ever would keep the run from ending.
+      const decision = pick(review.allowed.filter((each) => each !== "retry" || next() < 0.3))
+      if (decision !== undefined) {
+        happened({ _tag: "ReviewDecided", at, review: review.review, decision, by: "somebody", note: "So be it" })
+      }
+      continue
+    }
     if (open.length === 0) {
       if (actions.length === 0) throw new Error(`seed ${seed} is stuck`)
       continue

@@ -53,7 +53,7 @@ describe("Fake", () => {
         [Fake.fail("transient"), "done"],
         { status: "completed", dispatches: ["d.one accepted 2"] }
       ],
-      ["a lasting failure", [Fake.fail("denied")], { status: "failed", dispatches: ["d.one denied 1"] }],
+      ["a lasting failure", [Fake.fail("denied")], { status: "waiting", dispatches: ["d.one denied 1"] }],
       ["a bug", [Fake.die(), "done"], { status: "completed", dispatches: ["d.one crashed 1", "d.one accepted 1"] }],
       [
         "a malformed answer",

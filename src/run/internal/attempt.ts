@@ -15,6 +15,7 @@ import * as EffectResult from "effect/Result"
 
 import type * as Actor from "../../Actor.ts"
 import * as Failure from "../../Failure.ts"
+import * as Dependency from "../Dependency.ts"
 import * as Result from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
@@ -32,6 +33,8 @@ import { cancel, isDown, Job, type Post, type Staff } from "./staff.ts"
 export interface Answer {
   readonly result: Result.Envelope
   readonly outcome: DispatchEnd
+  readonly label?: string | undefined
+  readonly dependency?: string | undefined
   readonly retryAfterMillis?: number | undefined
   readonly final?: boolean | undefined
 }
@@ -82,13 +85,28 @@ const ofCause = (
   const { error, kind } = Failure.classify(cause, classifier)
   const reason = error === undefined && Cause.hasInterruptsOnly(cause) ? "it was interrupted" : reasonOf(error)
   const retryAfter = Failure.retryAfterOf(error)
+  const dependency = Dependency.blame(error)
   return {
     ...failure(kind ?? "defect", reason, outcome),
+    ...(dependency === undefined ? {} : { dependency }),
     ...(retryAfter === undefined ? {} : { retryAfterMillis: Duration.toMillis(retryAfter) })
   }
 }
 
-const ofOutput = ({ seat }: Post, task: string, output: unknown, at: number): Effect.Effect<Answer> => {
+/** What a cause says of itself, as the error of a result. */
+export const ofError = (cause: Cause.Cause<unknown>): Effect.Effect<Result.ErrorInfo> =>
+  Effect.map(Failure.Classifier, (classifier) => {
+    const { result } = ofCause(cause, classifier)
+    return result.error ?? { kind: "defect", reason: "no reason given" }
+  })
+
+/** What is asked of an output beyond its schema. */
+export type Judge = (result: Result.Envelope) => {
+  readonly label?: string | undefined
+  readonly against?: string | undefined
+}
+
+const ofOutput = ({ seat }: Post, task: string, output: unknown, judge: Judge, at: number): Effect.Effect<Answer> => {
   const checked = Result.check(output, seat.worker.encodeOutput, {
     artefacts: seat.worker.artefacts,
     origin: { worker: seat.name, task, at }
@@ -96,15 +114,21 @@ const ofOutput = ({ seat }: Post, task: string, output: unknown, at: number): Ef
   if (EffectResult.isFailure(checked)) {
     return Effect.succeed(failure(checked.failure[Failure.kind], checked.failure.message))
   }
-  const result = checked.success
-  const outcome =
-    result.error === undefined ? (result.status === "completed" ? "accepted" : "partial") : outcomes[result.error.kind]
-  return Effect.as(delivered(result), { result, outcome }).pipe(
-    Effect.catch((error) => {
-      return Effect.succeed(failure(error[Failure.kind] ?? "defect", error.message))
-    }),
+  const answer = judged(checked.success, judge)
+  if (checked.success.artefacts === undefined) return Effect.succeed(answer)
+  return Effect.as(delivered(checked.success), answer).pipe(
+    Effect.catch((error) => Effect.succeed(failure(error[Failure.kind] ?? "defect", error.message))),
     Effect.catchDefect((error) => Effect.succeed(failure("defect", reasonOf(error))))
   )
+}
+
+const judged = (result: Result.Envelope, judge: Judge): Answer => {
+  if (result.error !== undefined) return { result, outcome: outcomes[result.error.kind] }
+  const { against, label } = judge(result)
+  if (against === undefined) return { result, outcome: result.status === "completed" ? "accepted" : "partial", label }
+  const { evidence, usage } = result
+  const refused = failure("malformed", against, "rejected-quality")
+  return { ...refused, result: { ...refused.result, evidence, usage } }
 }
 
 const ofActorFailure = (
@@ -129,7 +153,7 @@ const ofActorFailure = (
  *
  * @since 0.1.0
  */
-export const attempt = (staff: Staff, post: Post, order: Order): Effect.Effect<Answer> => {
+export const attempt = (staff: Staff, post: Post, order: Order, judge: Judge): Effect.Effect<Answer> => {
   const prepared = post.seat.worker.prepare(order)
   if (EffectResult.isFailure(prepared)) {
     return Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
@@ -148,7 +172,9 @@ export const attempt = (staff: Staff, post: Post, order: Order): Effect.Effect<A
             }
             const exit = answered.value as Exit.Exit<unknown, unknown>
             return Exit.isSuccess(exit)
-              ? restore(Effect.flatMap(Clock.currentTimeMillis, (at) => ofOutput(post, order.task, exit.value, at)))
+              ? restore(
+                  Effect.flatMap(Clock.currentTimeMillis, (at) => ofOutput(post, order.task, exit.value, judge, at))
+                )
               : Effect.succeed(ofCause(exit.cause, classifier))
           }),
           Effect.catch((error) => ofActorFailure(staff, post, job, error, classifier)),

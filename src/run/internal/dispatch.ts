@@ -3,21 +3,17 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 
+import type { Allowance } from "../Allowance.ts"
 import * as Recovery from "../Recovery.ts"
-import type { Of } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
-import { attempt, type Answer } from "./attempt.ts"
+import { attempt, type Answer, type Judge } from "./attempt.ts"
+import { canonical, digest as digestOf } from "./canonical.ts"
+import type { News } from "./news.ts"
 import type { Post, Staff } from "./staff.ts"
-
-/**
- * What a dispatch tells the run.
- *
- * @since 0.1.0
- */
-export type News = Omit<Of<"AttemptFailed">, "at"> | Omit<Of<"Reported">, "at">
 
 const times = (count: number): string => (count === 1 ? "" : ` after ${count} attempts`)
 
@@ -28,25 +24,49 @@ const note = (worker: string, attempts: number, { outcome, result }: Answer): st
 }
 
 /**
+ * What of a dispatch is decided before it begins.
+ *
+ * **Details**
+ *
+ * - `digests`: whether the output is compared with others. `left`: milliseconds until the task's time is over.
+ *
+ * @since 0.1.0
+ */
+export interface Terms {
+  readonly policy: Recovery.Policy
+  readonly judge: Judge
+  readonly digests: boolean
+  readonly allowance: Allowance
+  readonly deadlineAt?: number | undefined
+}
+
+/**
  * @since 0.1.0
  */
 export const dispatch = Effect.fnUntraced(function* (
   staff: Staff,
   post: Post,
   order: Order,
-  policy: Recovery.Policy,
+  terms: Terms,
   tell: (news: News) => void
 ) {
   const worker = post.seat.name
   const { dispatch, task } = order
+  const { allowance, policy } = terms
   for (let number = order.attempt; ; number++) {
-    const answer = yield* attempt(staff, post, { ...order, attempt: number })
+    const answer = yield* attempt(
+      staff,
+      post,
+      number === order.attempt ? order : { ...order, attempt: number },
+      terms.judge
+    )
     const { error } = answer.result
     if (error !== undefined && answer.final !== true) {
       const random = yield* Random.next
       const { retryAfterMillis } = answer
       const step = Recovery.retry({ kind: error.kind, attempt: number, retryAfterMillis, random }, policy)
-      if (step._tag === "Wait") {
+      const inTime = step._tag === "Wait" && (yield* fits(step.millis, terms.deadlineAt))
+      if (step._tag === "Wait" && inTime) {
         tell({
           _tag: "AttemptFailed",
           task,
@@ -61,15 +81,31 @@ export const dispatch = Effect.fnUntraced(function* (
         continue
       }
     }
+    const { dependency, label, outcome } = answer
+    const result = yield* counted(answer.result, allowance)
+    const digest = terms.digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
     return tell({
       _tag: "Reported",
       task,
       dispatch,
       worker,
       attempts: number,
-      outcome: answer.outcome,
-      result: answer.result,
+      outcome,
+      result,
+      ...(label === undefined ? {} : { label }),
+      ...(digest === undefined ? {} : { digest }),
+      ...(dependency === undefined ? {} : { dependency }),
       note: note(worker, number, answer)
     })
   }
 })
+
+/** A wait beyond the task's time is not waited for: the next rung comes at once. */
+const fits = (millis: number, deadlineAt: number | undefined): Effect.Effect<boolean> =>
+  deadlineAt === undefined ? yes : Effect.map(Clock.currentTimeMillis, (now) => now + millis < deadlineAt)
+
+const yes = Effect.succeed(true)
+
+/** The result with what the worker's calls have used, where it does not say so itself. */
+export const counted = (result: Answer["result"], { used }: Allowance): Effect.Effect<Answer["result"]> =>
+  Object.keys(result.usage).length > 0 ? Effect.succeed(result) : Effect.map(used, (usage) => ({ ...result, usage }))

@@ -8,34 +8,45 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as EffectResult from "effect/Result"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 
 import type * as Journal from "../../journal/Journal.ts"
 import * as Decider from "../Decider.ts"
+import type { Change } from "../Health.ts"
 import type { Office } from "../Office.ts"
 import * as Outcome from "../Outcome.ts"
-import type { RunEvent, SuspendReason } from "../RunEvent.ts"
-import type { Order } from "../Worker.ts"
+import * as Recovery from "../Recovery.ts"
+import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
+import type { TaskState } from "../RunState.ts"
 import { applyEvent, type Draft } from "./apply.ts"
 import { failure } from "./attempt.ts"
-import { dispatch, type News } from "./dispatch.ts"
-import { commit, toRecord } from "./log.ts"
-import { orderFor } from "./orders.ts"
+import { asking, beginning, type Beginning, carryOut, type Hands } from "./carrying.ts"
+import { ask, type Asking } from "./consulting.ts"
+import { counted, dispatch } from "./dispatch.ts"
+import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
+import type { News } from "./news.ts"
+import { orderFor, type Sources } from "./orders.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
 
 const now = Effect.map(Clock.currentTimeMillis, Math.floor)
 
-/** The state of a run that has been started is never undefined; what the executor makes itself is always valid. */
+/** What the executor makes itself is always valid. */
 const valid = (next: Draft | string): Draft => {
   if (typeof next === "string") throw new Error(`Run: an event that cannot happen: ${next}`)
   return next
 }
 
-const lost = ({ attempt, dispatch, task }: Order, worker: string, cause: Cause.Cause<never>): News => {
+const lost = ({ order, worker }: Beginning, cause: Cause.Cause<never>): News => {
+  const { attempt, dispatch, task } = order
   const { outcome, result } = failure("defect", Cause.pretty(cause), "failed")
   const note = `${dispatch} was lost: ${result.error?.reason}`
   return { _tag: "Reported", task, dispatch, worker, attempts: attempt, outcome, result, note }
@@ -48,13 +59,20 @@ export class Executor {
   readonly run: string
   private onEvent: ((event: RunEvent) => void) | undefined
   private state: Draft | undefined
-  private readonly fold: Outcome.Fold
+  private fold: Outcome.Fold
   /** What the journal has; the state may be ahead of it inside a step. */
   private version: number
   private listed: string | undefined
   private readonly inbox: Queue.Queue<News>
-  /** Dispatches that were decided in this step and begin once it is committed. */
-  private orders: Array<Order & { readonly worker: string }> = []
+  /** What was decided in this step and begins once it is committed. */
+  private orders: Array<Beginning> = []
+  private askings: Array<Asking> = []
+  private recalls: Array<string> = []
+  private acks: Array<Deferred.Deferred<string | undefined>> = []
+  private readonly fibers = new Map<string, Fiber.Fiber<void>>()
+  private input: unknown
+  private sources: Sources | undefined
+  private readonly hands: Hands
 
   constructor(
     inbox: Queue.Queue<News>,
@@ -74,55 +92,160 @@ export class Executor {
     this.fold = fold
     this.version = state?.version ?? 0
     this.listed = state?.status
+    this.hands = {
+      office,
+      fold: () => this.fold,
+      sources: () => this.from(),
+      state: () => this.known(),
+      take: (event) => this.take(event),
+      begin: (beginning) => void this.orders.push(beginning),
+      ask: (asking) => void this.askings.push(asking),
+      recall: (dispatch) => void this.recalls.push(dispatch)
+    }
   }
 
-  /** Begins with these events and goes on to the end of the run. */
+  private from(): Sources {
+    this.sources ??= {
+      templates: this.office.templates,
+      policy: this.office.desk.contracts,
+      capabilities: [...new Set([...this.office.spec.workers.values()].flatMap(({ capabilities }) => capabilities))],
+      results: { result: (task) => this.fold.result(task) },
+      input: this.input
+    }
+    return this.sources
+  }
+
+  private known(): Draft {
+    if (this.state === undefined) throw new Error("Run: a decision before the first event")
+    return this.state
+  }
+
+  /** Begins with these events and goes on to the end of the run, or until nothing but people can make it go on. */
   execute(first: ReadonlyArray<RunEvent>, input: unknown): Effect.Effect<Outcome.Outcome, Refused> {
-    const open = [...(this.state?.tasks.values() ?? [])].filter((task) => task.dispatch !== undefined)
+    this.input = input
+    const { health, live } = this.office
     return Effect.scopedWith((scope) =>
-      Effect.gen({ self: this }, function* () {
-        yield* this.step(first, input, scope)
-        for (const task of open) this.reattach(task.id, input)
-        yield* this.begin(scope)
-        while (this.state?.status === "running") {
-          const news = yield* Queue.takeAll(this.inbox)
-          const at = yield* now
-          yield* this.step(
-            news.map((each) => ({ ...each, at })),
-            input,
-            scope
+      Effect.suspend(() => {
+        const listening = health.changes((change) => this.tell(changed(change)))
+        live.set(this.run, { tell: (news) => this.tell(news) })
+        return this.carry(first, scope).pipe(
+          Effect.ensuring(
+            Effect.sync(() => {
+              listening()
+              live.delete(this.run)
+            })
           )
-        }
-        return this.outcome()
+        )
       })
     ).pipe(Effect.onInterrupt(() => this.interrupted()))
+  }
+
+  private readonly tell = (news: News): void => {
+    if (!Queue.offerUnsafe(this.inbox, news) && news.ack !== undefined) {
+      Deferred.doneUnsafe(news.ack, Exit.succeed("the run is not being carried out here any more"))
+    }
+  }
+
+  private carry(first: ReadonlyArray<RunEvent>, scope: Scope.Scope): Effect.Effect<Outcome.Outcome, Refused> {
+    return Effect.gen({ self: this }, function* () {
+      const open = [...(this.state?.tasks.values() ?? [])].filter((task) => task.dispatch !== undefined)
+      const at = yield* now
+      yield* this.step([...first, ...this.healthNow(at)], scope, () => {
+        for (const task of open) this.reattach(task)
+        this.askAgain()
+      })
+      while (this.state?.status === "running") {
+        const news = yield* this.wait()
+        yield* this.step(yield* this.dated(news), scope)
+      }
+      return this.outcome()
+    })
+  }
+
+  /** What has happened since, or nothing when a deadline has come first. */
+  private wait(): Effect.Effect<ReadonlyArray<News>> {
+    const next = this.nextDeadline()
+    const news = Queue.takeAll(this.inbox)
+    if (next === undefined) return news
+    return Effect.flatMap(now, (at) =>
+      Effect.map(
+        Effect.timeoutOption(news, Math.max(0, next - at)),
+        Option.getOrElse((): ReadonlyArray<News> => [])
+      )
+    )
+  }
+
+  private nextDeadline(): number | undefined {
+    const { deadlineAt, expired, tasks, timed } = this.known()
+    let next = expired ? undefined : deadlineAt
+    for (const id of timed) {
+      const at = tasks.get(id)?.deadlineAt
+      if (at !== undefined && (next === undefined || at < next)) next = at
+    }
+    return next
+  }
+
+  /** The news as events, and the deadlines that have passed. */
+  private dated(news: ReadonlyArray<News>): Effect.Effect<ReadonlyArray<RunEvent>> {
+    return Effect.map(now, (at) => {
+      const events: Array<RunEvent> = []
+      const draft = this.known()
+      for (const { ack, ...event } of news) {
+        if (ack === undefined) events.push({ ...event, at })
+        else {
+          // A person's word can come too late; who said it is told.
+          const refused = this.offer({ ...event, at })
+          if (refused === undefined) this.acks.push(ack)
+          else Deferred.doneUnsafe(ack, Exit.succeed(refused))
+        }
+      }
+      if (draft.deadlineAt !== undefined && !draft.expired && draft.deadlineAt <= at) {
+        events.push({ _tag: "DeadlinePassed", at, subject: "", note: `The time of ${this.run} is over` })
+      }
+      const reported = new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : [])))
+      for (const id of draft.timed) {
+        const due = draft.tasks.get(id)?.deadlineAt
+        if (due !== undefined && due <= at && !reported.has(id)) {
+          events.push({ _tag: "DeadlinePassed", at, subject: id, note: `The time of ${id} is over` })
+        }
+      }
+      return events
+    })
+  }
+
+  /** Takes an event that may be refused; the reason when it was. */
+  private offer(event: RunEvent): string | undefined {
+    const next = applyEvent(this.state, event)
+    if (typeof next === "string") return next
+    this.state = next
+    this.fold.add(event)
+    this.taken.push(event)
+    return undefined
   }
 
   /** Puts the run down. */
   suspend(reason: SuspendReason, note: string, at: number): Effect.Effect<void, Refused> {
     if (this.state === undefined || this.state.suspended === reason) return Effect.void
     return Effect.suspend(() => {
-      if (this.state?.status === "suspended") this.take([{ _tag: "RunResumed", at, note: "Taken up to be looked at" }])
-      this.take([{ _tag: "RunSuspended", at, reason, note }])
+      if (this.state?.status === "suspended") this.take({ _tag: "RunResumed", at, note: "Taken up to be looked at" })
+      this.take({ _tag: "RunSuspended", at, reason, note })
       return this.write()
     })
   }
 
   private outcome(): Outcome.Outcome {
-    const outcome = this.fold.outcome()
+    const outcome = this.fold.outcome(this.state?.status === "waiting")
     if (outcome === undefined) throw new Error("Run: an outcome before the first event")
     return outcome
   }
 
   private taken: Array<RunEvent> = []
 
-  /** Takes events in; they are written by the next `write`. */
-  private take(events: ReadonlyArray<RunEvent>): void {
-    for (const event of events) {
-      this.state = valid(applyEvent(this.state, event))
-      this.fold.add(event)
-      this.taken.push(event)
-    }
+  /** Takes an event in; it is written by the next `write`. */
+  private take(event: RunEvent): void {
+    this.state = valid(applyEvent(this.state, event))
+    this.fold.add(event)
+    this.taken.push(event)
   }
 
   private write(): Effect.Effect<void, Refused> {
@@ -157,96 +280,228 @@ export class Executor {
     }
   }
 
-  /** Takes news in, decides until nothing is left to decide, commits, and lets the decided dispatches begin. */
-  private step(events: ReadonlyArray<RunEvent>, input: unknown, scope: Scope.Scope): Effect.Effect<void, Refused> {
+  /** Takes news in, decides until nothing is left to decide, commits, and lets what was decided begin. */
+  private step(
+    events: ReadonlyArray<RunEvent>,
+    scope: Scope.Scope,
+    also?: (() => void) | undefined
+  ): Effect.Effect<void, Refused> {
     return Effect.uninterruptible(
       Effect.gen({ self: this }, function* () {
-        this.take(events)
         const at = yield* now
-        for (;;) {
-          const actions = Decider.decide(this.state!, this.office.spec)
-          if (actions.length === 0) break
-          for (const action of actions) this.carryOut(action, at, input)
-        }
-        yield* this.write()
+        for (const event of events) this.receive(event)
+        this.decide(at)
+        also?.()
+        yield* Effect.catchTag(this.write(), "VersionConflict", (conflict) => this.reconcile(conflict, events, at))
+        for (const ack of this.acks.splice(0)) Deferred.doneUnsafe(ack, Exit.succeed(undefined))
         yield* this.begin(scope)
       })
     )
   }
 
-  private carryOut(action: Decider.Action, at: number, input: unknown): void {
-    switch (action._tag) {
-      case "Dispatch": {
-        const { candidates, note, task, worker } = action
-        this.take([{ _tag: "Routed", at, task, worker, candidates, note }])
-        const order = this.order(task, worker, input)
-        if (EffectResult.isFailure(order)) {
-          this.take([{ _tag: "ContractRefused", at, task, worker, note: order.failure }])
-          return
-        }
-        const { contract, dispatch } = order.success
-        const given = `${dispatch} is given to ${worker}`
-        this.take([{ _tag: "Dispatched", at, task, dispatch, worker, contract: contract.version, note: given }])
-        this.orders.push({ ...order.success, worker })
-        return
-      }
-      case "EndTask": {
-        const { dispatch, missing, note, status, task } = action
-        const behind = dispatch === undefined ? {} : { dispatch }
-        return this.take([{ _tag: "TaskEnded", at, task, status, ...behind, missing, note }])
-      }
-      case "Finish": {
-        const { degraded, note, status, stopReason } = action
-        return this.take([{ _tag: "RunFinished", at, status, stopReason, degraded, note }])
-      }
+  private decide(at: number): void {
+    for (;;) {
+      const actions = Decider.decide(this.known(), this.office.spec)
+      if (actions.length === 0) return
+      for (const action of actions) carryOut(this.hands, action, at)
     }
   }
 
-  private order(id: string, worker: string, input: unknown): EffectResult.Result<Order, string> {
-    const { staff, tasks } = this.office
-    const task = this.state?.tasks.get(id)
-    const post = staff.posts.get(worker)
-    if (this.state === undefined || task === undefined || post === undefined) {
-      return EffectResult.fail(`CONTRACT_INVALID: there is no worker ${worker}`)
+  /** Takes one piece of news in, and what follows from it by arithmetic. */
+  private receive(event: RunEvent): void {
+    if (event._tag === "HealthChanged") {
+      const { health = "healthy" } = this.state?.health.get(event.worker) ?? {}
+      if (health === event.health) return
     }
-    const number = task.dispatch === undefined ? task.dispatches + 1 : task.dispatches
-    return orderFor(tasks, post.seat, this.state, task, this.fold, input, number)
+    if (event._tag === "Decided" || event._tag === "DecisionFailed") {
+      // Who was asked may answer after nobody needs it any more.
+      const refused = this.offer(event)
+      if (refused === undefined) return
+      const { at, consult, subject } = event
+      const note = `The answer to ${consult} is not used: ${refused}`
+      return this.take({ _tag: "Noticed", at, subject, what: "late-answer", note })
+    }
+    this.take(event)
+    if (event._tag !== "Reported") return
+    this.fibers.delete(event.dispatch)
+    this.assess(event)
+    for (const overrun of this.known().overruns) {
+      const { at, dispatch, task } = event
+      const { account, limit, measure, settled, used } = overrun
+      const note = `${dispatch} used ${used} ${measure}, more than was set aside; ${account} is closed`
+      this.take({ _tag: "Overrun", at, task, dispatch, account, measure, limit, settled, note })
+    }
+  }
+
+  /** Tells the health of the staff how a dispatch went. */
+  private assess({ at, dependency, dispatch, outcome, result, worker }: Of<"Reported">): void {
+    const { error } = result
+    const end =
+      outcome === "cancelled" || dependency !== undefined
+        ? "interrupted"
+        : error === undefined
+          ? "succeeded"
+          : Recovery.blames(error.kind)
+            ? "failed"
+            : "interrupted"
+    this.office.health.report(worker, at, end, dispatch)
+  }
+
+  /**
+   * Somebody else has written. When it was only what people said, it is taken in, the facts of this step after it, and
+   * everything is decided again; otherwise another executor has the run.
+   */
+  private reconcile(
+    conflict: Journal.VersionConflict,
+    events: ReadonlyArray<RunEvent>,
+    at: number
+  ): Effect.Effect<void, Refused> {
+    return Effect.gen({ self: this }, function* () {
+      if (conflict.expected === 0) return yield* conflict
+      const fold = Outcome.fold()
+      let state: Draft | undefined
+      let foreign = false
+      yield* this.journal.read(this.run).pipe(
+        Stream.runForEach((recorded) => {
+          const event = fromRecord(recorded)
+          if (EffectResult.isFailure(event)) return Effect.fail(conflict)
+          if (recorded.version > conflict.expected && !fromOutside.has(event.success._tag)) foreign = true
+          const next = applyEvent(state, event.success)
+          if (typeof next === "string") return Effect.fail(conflict)
+          state = next
+          fold.add(event.success)
+          return Effect.void
+        })
+      )
+      if (foreign || state === undefined) return yield* conflict
+      this.state = state
+      this.fold = fold
+      this.version = state.version
+      this.listed = state.status
+      this.taken = []
+      this.orders = []
+      this.askings = []
+      this.recalls = []
+      for (const event of events) {
+        const refused = this.offer(event)
+        if (refused === undefined) continue
+        const subject = "task" in event && event.task !== undefined ? event.task : ""
+        this.take({ _tag: "Noticed", at, subject, what: "stale", note: `A ${event._tag} came too late: ${refused}` })
+      }
+      this.decide(at)
+      yield* this.write()
+    })
+  }
+
+  /** Where the staff stands, as far as the run does not know it yet. */
+  private healthNow(at: number): ReadonlyArray<RunEvent> {
+    const { workers } = this.office.health.facts()
+    const known = this.state?.health
+    const events: Array<RunEvent> = []
+    for (const [worker, standing] of workers) {
+      const { status, until } = standing
+      if ((known?.get(worker)?.health ?? "healthy") === status) continue
+      events.push({
+        _tag: "HealthChanged",
+        at,
+        worker,
+        health: status,
+        ...(until === undefined ? {} : { until }),
+        note: `${worker} is ${status}`
+      })
+    }
+    for (const worker of known?.keys() ?? []) {
+      if (workers.has(worker)) continue
+      events.push({ _tag: "HealthChanged", at, worker, health: "healthy", note: `${worker} is healthy` })
+    }
+    return events
   }
 
   /** Gives an order again that was under way when the run was cut off. */
-  private reattach(id: string, input: unknown): void {
-    const open = this.state?.tasks.get(id)?.dispatch
-    if (open === undefined) return
-    const order = this.order(id, open.worker, input)
-    if (EffectResult.isSuccess(order)) this.orders.push({ ...order.success, worker: open.worker })
-    else {
-      const { outcome, result } = failure("defect", order.failure, "rejected-contract")
-      const note = `${open.worker} cannot be given ${open.id} again: ${order.failure}`
-      const attempts = (this.state?.tasks.get(id)?.attempts ?? 0) + 1
-      const { worker } = open
-      const news: News = { _tag: "Reported", task: id, dispatch: open.id, worker, attempts, outcome, result, note }
-      Queue.offerUnsafe(this.inbox, news)
+  private reattach(before: TaskState): void {
+    const task = this.known().tasks.get(before.id)
+    const open = task?.dispatch
+    if (task === undefined || open === undefined) return
+    const post = this.office.staff.posts.get(open.worker)
+    const made =
+      post === undefined
+        ? EffectResult.fail(`CONTRACT_INVALID: there is no worker ${open.worker}`)
+        : orderFor(this.from(), post.seat, this.known(), task, task.dispatches)
+    const { id, worker } = open
+    if (EffectResult.isSuccess(made)) {
+      this.orders.push(beginning(this.hands, task.id, worker, made.success, open.digest !== undefined))
+      if (open.recalled !== undefined) this.recalls.push(id)
+      return
+    }
+    const { outcome, result } = failure("defect", made.failure, "rejected-contract")
+    const note = `${worker} cannot be given ${id} again: ${made.failure}`
+    const attempts = task.attempts + 1
+    this.tell({ _tag: "Reported", task: task.id, dispatch: id, worker, attempts, outcome, result, note })
+  }
+
+  /** Asks again for the choices that were open when the run was cut off. */
+  private askAgain(): void {
+    const asked = new Set(this.askings.map(({ consult }) => consult))
+    const open = [...this.known().groups.values(), ...this.known().tasks.values()]
+    for (const { consult, id } of open) {
+      if (consult?.status !== "open" || asked.has(consult.id)) continue
+      if (consult.purpose === "reconcile") {
+        // The question is put together again when the answers are merged again.
+        const note = "The question was cut off"
+        const error = { kind: "transient" as const, reason: note }
+        this.tell({ _tag: "DecisionFailed", consult: consult.id, subject: id, error, note })
+      } else this.askings.push(asking(this.hands, id, consult.purpose, consult.id))
     }
   }
 
   private begin(scope: Scope.Scope): Effect.Effect<void> {
-    const { orders } = this
-    this.orders = []
-    return Effect.forEach(
-      orders,
-      ({ worker, ...order }) => {
-        const { posts } = this.office.staff
-        const tell = (news: News) => void Queue.offerUnsafe(this.inbox, news)
-        const work = dispatch(this.office.staff, posts.get(worker)!, order, this.office.desk.policy, tell).pipe(
-          // A run never waits for a dispatch that cannot report.
-          Effect.catchCause((cause) =>
-            Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => tell(lost(order, worker, cause)))
-          )
-        )
-        // Steps are not interruptible, their dispatches are.
-        return Effect.forkIn(Effect.interruptible(work), scope)
-      },
-      { discard: true }
+    const orders = this.orders.splice(0)
+    const askings = this.askings.splice(0)
+    const recalls = this.recalls.splice(0)
+    return Effect.gen({ self: this }, function* () {
+      for (const beginning of orders) {
+        const fiber = yield* Effect.forkIn(Effect.interruptible(this.work(beginning)), scope)
+        this.fibers.set(beginning.order.dispatch, fiber)
+      }
+      for (const each of askings) yield* Effect.forkIn(Effect.interruptible(ask(each, this.tell)), scope)
+      for (const id of recalls) this.fibers.get(id)?.interruptUnsafe()
+    })
+  }
+
+  private work(beginning: Beginning): Effect.Effect<void> {
+    const { order, terms, worker } = beginning
+    const { posts } = this.office.staff
+    const post = posts.get(worker)
+    if (post === undefined)
+      return Effect.sync(() => this.tell(lost(beginning, Cause.die(`there is no worker ${worker}`))))
+    return dispatch(this.office.staff, post, order, terms, this.tell).pipe(
+      // A run never waits for a dispatch that cannot report.
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.tell(lost(beginning, cause)))
+      ),
+      Effect.onInterrupt(() => this.cancelled(beginning))
+    )
+  }
+
+  /** The work of an order that was called back has stopped. */
+  private cancelled({ order, terms, worker }: Beginning): Effect.Effect<void> {
+    const task = this.state?.tasks.get(order.task)
+    const reason = task?.dispatch?.id === order.dispatch ? task.dispatch.recalled : undefined
+    if (reason === undefined || task === undefined) return Effect.void
+    const late = reason === "deadline"
+    const why = late ? "its time is over" : `it was called back (${reason})`
+    const { result } = failure(late ? "exhausted" : "transient", why)
+    return Effect.map(counted(result, terms.allowance), (result) =>
+      this.tell({
+        _tag: "Reported",
+        task: order.task,
+        dispatch: order.dispatch,
+        worker,
+        attempts: Math.max(order.attempt, task.attempts + 1),
+        outcome: late ? "timed-out" : "cancelled",
+        result,
+        note: `${order.dispatch} at ${worker} has stopped: ${why}`
+      })
     )
   }
 
@@ -256,17 +511,27 @@ export class Executor {
       if (this.state?.status !== "running") return
       const at = yield* now
       const reported = yield* Effect.orElseSucceed(Queue.clear(this.inbox), () => [])
-      this.take(reported.map((each) => ({ ...each, at })))
+      for (const event of yield* this.dated(reported)) this.receive(event)
       const note = `Asked to stop, with ${this.state.running} orders under way; resume to go on`
       yield* this.suspend("asked", note, at)
+      for (const ack of this.acks.splice(0)) Deferred.doneUnsafe(ack, Exit.succeed(undefined))
     }).pipe(Effect.catch((error) => Effect.logWarning(`Run: ${this.run} could not be left suspended`, error)))
   }
 }
 
+const changed = ({ note, state, until, worker }: Change): News => ({
+  _tag: "HealthChanged",
+  worker,
+  health: state,
+  ...(until === undefined ? {} : { until }),
+  note
+})
+
 /**
  * Makes an executor, which begins from nothing or from where the journal left off.
  *
- * The inbox is not bounded: every open dispatch tells of each attempt once, and their number is.
+ * The inbox is not bounded: every open dispatch tells of each attempt once, and their number is; so is that of the choices
+ * and of the people that are asked.
  *
  * @since 0.1.0
  */

@@ -7,56 +7,119 @@ import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
+import * as Acceptance from "../Acceptance.ts"
 import * as Contract from "../Contract.ts"
+import * as ContractPolicy from "../ContractPolicy.ts"
+import { type Accepted, localName, type Task } from "../Coordinator.ts"
 import type * as Desk from "../Desk.ts"
 import type * as Outcome from "../Outcome.ts"
 import * as Plan from "../Plan.ts"
 import type { RunState, TaskState } from "../RunState.ts"
-import type { MissingInput, Order, PreviousError } from "../Worker.ts"
+import type { MissingInput, Order, Prepared, PreviousError } from "../Worker.ts"
 import { shorten } from "./problems.ts"
+
+/** Everything that orders are made of, beside the state. */
+export interface Sources {
+  readonly templates: ReadonlyMap<string, Task<never, unknown>>
+  readonly policy: ContractPolicy.ContractPolicy | undefined
+  readonly capabilities: ReadonlyArray<string>
+  readonly results: Pick<Outcome.Fold, "result">
+  readonly input: unknown
+}
+
+/** A task that was made in the run: what it is comes with its amendment. */
+const made = (task: TaskState): Task<never, unknown> => ({ id: task.id, objective: "" })
+
+/** The declared task behind a task. */
+export const templateOf = (sources: Sources, task: TaskState): Task<never, unknown> => {
+  const template = sources.templates.get(task.template ?? task.id)
+  return template === undefined || (task.template === undefined && task.amendment !== undefined) ? made(task) : template
+}
+
+/** What a group begins with: the input of the run, or what the task that it carries out is handed. */
+export const inputOf = (sources: Sources, state: RunState, group: string): unknown => {
+  const task = state.tasks.get(group)
+  if (task === undefined) return sources.input
+  const given = task.amendment?.["inputs"]
+  if (given !== undefined) return given
+  const template = templateOf(sources, task)
+  return (
+    template.input?.(upstream(state, task, sources.results).accepted, inputOf(sources, state, task.parent) as never) ??
+    {}
+  )
+}
+
+/** What it says of an error that user code has thrown. */
+export const thrown = (error: unknown): string => shorten(Predicate.isError(error) ? error.message : String(error), 300)
+
+/** The contract of a task as it stands, or why there is none. */
+export const contractOf = (
+  sources: Sources,
+  state: RunState,
+  task: TaskState
+): EffectResult.Result<Contract.Contract, string> => {
+  const template = templateOf(sources, task)
+  let inputs: unknown = {}
+  try {
+    inputs =
+      template.input?.(
+        upstream(state, task, sources.results).accepted,
+        inputOf(sources, state, task.parent) as never
+      ) ?? {}
+  } catch (error) {
+    return EffectResult.fail(`CONTRACT_INVALID: the inputs of ${task.id} cannot be made: ${thrown(error)}`)
+  }
+  const contract = Plan.contract({ ...template, id: task.id }, inputs, task.amendment)
+  if (EffectResult.isFailure(contract)) return EffectResult.fail(contract.failure.message)
+  if (task.dropped.length === 0) return EffectResult.succeed(contract.success)
+  return EffectResult.mapError(Acceptance.reduceScope(contract.success, task.dropped), ({ message }) => message)
+}
 
 /**
  * Puts an order together, or says in one sentence why there is none.
  *
- * The contract is checked first, then the worker's own input schema: what does not hold never reaches the worker.
+ * The contract is checked first, then against policy, then the worker's own input schema: what does not hold never reaches
+ * the worker.
  *
  * @since 0.1.0
  */
 export const orderFor = (
-  tasks: ReadonlyMap<string, Plan.Task<never>>,
+  sources: Sources,
   seat: Desk.Seat,
   state: RunState,
   task: TaskState,
-  results: Pick<Outcome.Fold, "result">,
-  input: unknown,
   number: number
-): EffectResult.Result<Order, string> => {
-  const planned = tasks.get(task.id)
-  if (planned === undefined) return EffectResult.fail(`CONTRACT_INVALID: the plan has no task ${task.id}`)
-  const { accepted, artefacts, missing } = upstream(state, task, results)
-  let inputs: unknown = {}
-  try {
-    inputs = planned.input?.(accepted, input as never) ?? {}
-  } catch (error) {
-    const reason = Predicate.isError(error) ? error.message : String(error)
-    return EffectResult.fail(`CONTRACT_INVALID: the inputs of ${task.id} cannot be made: ${shorten(reason, 300)}`)
-  }
-  const contract = EffectResult.flatMap(Plan.contract(planned, inputs), (contract) =>
-    Contract.granting(contract, seat.worker.permissions)
-  )
-  if (EffectResult.isFailure(contract)) return EffectResult.fail(contract.failure.message)
-  const order: Order = {
+): EffectResult.Result<Prepared, string> => {
+  const contract = contractOf(sources, state, task)
+  if (EffectResult.isFailure(contract)) return EffectResult.fail(contract.failure)
+  const { permissions } = seat.worker
+  const { policy } = sources
+  const checked =
+    policy === undefined
+      ? Contract.granting(contract.success, permissions)
+      : ContractPolicy.check(contract.success, policy, {
+          areas: permissions,
+          capabilities: sources.capabilities,
+          ...(task.capability === undefined ? {} : { capability: task.capability }),
+          versions: versions(state, task)
+        })
+  if (EffectResult.isFailure(checked)) return EffectResult.fail(checked.failure.message)
+  const { accepted, artefacts, missing } = upstream(state, task, sources.results)
+  const order: Prepared = {
     run: state.run,
     task: task.id,
     dispatch: `${state.run}/${task.id}/${number}`,
     attempt: task.attempts + 1,
     idempotencyKey: `${state.run}/${task.id}`,
-    contract: contract.success,
+    contract: checked.success,
     input: undefined,
     accepted,
     artefacts,
     missing,
-    previous: previous(task)
+    previous: previous(task),
+    answers: task.answers.flatMap(({ answer, by, decision, note }) =>
+      decision === "answer" || decision === "retry" ? [{ by, note, ...(answer === undefined ? {} : { answer }) }] : []
+    )
   }
   const prepared = seat.worker.prepare(order)
   return EffectResult.isFailure(prepared)
@@ -71,11 +134,21 @@ export const orderFor = (
     : EffectResult.succeed(order)
 }
 
+/** The versions of the results that a task builds on, by the names of their tasks. */
+const versions = (state: RunState, task: TaskState): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    task.needs.flatMap((need): ReadonlyArray<readonly [string, number]> => {
+      const version = state.tasks.get(need)?.result
+      return version === undefined ? [] : [[localName(need), version]]
+    })
+  )
+
 const upstream = (
   state: RunState,
   task: TaskState,
   results: Pick<Outcome.Fold, "result">
-): Pick<Order, "accepted" | "artefacts" | "missing"> => {
+): { readonly accepted: Accepted } & Pick<Order, "artefacts" | "missing"> => {
+  if (task.needs.length === 0) return nothing
   const accepted: Array<readonly [string, Schema.Json]> = []
   const artefacts: Array<readonly [string, Order["artefacts"][string]]> = []
   const missing: Array<MissingInput> = []
@@ -83,16 +156,19 @@ const upstream = (
     const before = state.tasks.get(need)
     const result = results.result(need)
     const output = result?.output
+    const name = localName(need)
     if (before === undefined || task.lost.includes(need) || output === undefined) {
-      missing.push({ task: need, part: need, reason: before?.reason ?? "it gave no result" })
+      missing.push({ task: name, part: name, reason: before?.reason ?? "it gave no result" })
       continue
     }
-    accepted.push([need, output])
-    if (result?.artefacts !== undefined) artefacts.push([need, result.artefacts])
-    for (const { part, reason } of before.missing) missing.push({ task: need, part, reason })
+    accepted.push([name, output])
+    if (result?.artefacts !== undefined) artefacts.push([name, result.artefacts])
+    for (const { part, reason } of before.missing) missing.push({ task: name, part, reason })
   }
   return { accepted: Object.fromEntries(accepted), artefacts: Object.fromEntries(artefacts), missing }
 }
+
+const nothing = { accepted: {}, artefacts: {}, missing: [] }
 
 const previous = (task: TaskState): ReadonlyArray<PreviousError> =>
   task.tries.flatMap(({ dispatch, kind, reason = "", worker }) =>

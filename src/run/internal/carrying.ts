@@ -1,0 +1,506 @@
+/**
+ * Turns a decision into the events that say it, and notes what has to begin once they are written.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as EffectResult from "effect/Result"
+import type * as Schema from "effect/Schema"
+
+import * as Allowance from "../Allowance.ts"
+import * as Budget from "../Budget.ts"
+import * as Contract from "../Contract.ts"
+import type { Question } from "../Coordinator.ts"
+import type * as Decider from "../Decider.ts"
+import type { Office } from "../Office.ts"
+import type * as Outcome from "../Outcome.ts"
+import type { PlannedTask, RunEvent } from "../RunEvent.ts"
+import type { RunState, TaskState } from "../RunState.ts"
+import type { Order } from "../Worker.ts"
+import { accountsOf } from "./applying/draft.ts"
+import { askCoordinator, askTemplate, type Asking } from "./consulting.ts"
+import { viewOf } from "./deciding/coordinating.ts"
+import type { Terms } from "./dispatch.ts"
+import { judgeOf } from "./judging.ts"
+import { deliveries, mergeGroup } from "./merging.ts"
+import { contractOf, inputOf, orderFor, type Sources, templateOf } from "./orders.ts"
+
+/** An order that begins once it is written down. */
+export interface Beginning {
+  readonly worker: string
+  readonly order: Order
+  readonly terms: Terms
+}
+
+/** What carrying out needs of the executor. */
+export interface Hands {
+  readonly office: Office
+  readonly fold: () => Outcome.Fold
+  readonly sources: () => Sources
+  readonly state: () => RunState
+  readonly take: (event: RunEvent) => void
+  readonly begin: (beginning: Beginning) => void
+  readonly ask: (asking: Asking) => void
+  readonly recall: (dispatch: string) => void
+}
+
+export const carryOut = (hands: Hands, action: Decider.Action, at: number): void => {
+  const { take } = hands
+  switch (action._tag) {
+    case "Dispatch":
+      return give(hands, action, at)
+    case "RefuseBudget": {
+      const { _tag: _, ...rest } = action
+      return take({ _tag: "BudgetRefused", at, ...rest })
+    }
+    case "Confirm": {
+      const { allowed, note, task, worker } = action
+      return take({ _tag: "Confirmed", at, task, worker, allowed, note })
+    }
+    case "Recall": {
+      const { dispatch, note, reason, task } = action
+      take({ _tag: "Recalled", at, task, dispatch, reason, note })
+      return hands.recall(dispatch)
+    }
+    case "OpenGroup":
+      return openGroup(hands, action, at)
+    case "AddTasks": {
+      const { group, note, tasks } = action
+      const on = hands.state().tasks.get(group)
+      const prefix = on === undefined ? "" : prefixFor(hands.state(), on)
+      const template = on === undefined ? "" : `${on.template ?? on.id}/`
+      return take({ _tag: "TasksAdded", at, group, tasks: tasks.map((task) => under(task, prefix, template)), note })
+    }
+    case "StopGroup": {
+      const { group, note, reason, recall } = action
+      return take({ _tag: "GroupStopping", at, group, reason, recall, note })
+    }
+    case "Merge":
+      return merge(hands, action, at)
+    case "Consult":
+      return consult(hands, action, at)
+    case "Review": {
+      const { _tag: _, task, ...rest } = action
+      const review = `${hands.state().run}/review/${hands.state().reviewed + 1}`
+      return take({ _tag: "ReviewOpened", at, review, ...(task === undefined ? {} : { task }), ...rest })
+    }
+    case "EndTask": {
+      const { dispatch, missing, note, status, task } = action
+      const behind = dispatch === undefined ? {} : { dispatch }
+      return take({ _tag: "TaskEnded", at, task, status, ...behind, missing, note })
+    }
+    case "Finish": {
+      const { degraded, note, status, stopReason } = action
+      return take({ _tag: "RunFinished", at, status, stopReason, degraded, note })
+    }
+  }
+}
+
+/** A task of a group under the group's own names. */
+const under = (task: PlannedTask, prefix: string, template: string): PlannedTask => {
+  if (prefix === "" && template === "") return task
+  return {
+    ...task,
+    id: `${prefix}${task.id}`,
+    needs: task.needs.map((need) => `${prefix}${need}`),
+    ...(task.amendment !== undefined && task.template === undefined
+      ? {}
+      : { template: `${template}${task.template ?? task.id}` })
+  }
+}
+
+/** Where the names of a task's own tasks begin; another name for each time that it is opened. */
+const prefixFor = (state: RunState, task: TaskState, fresh = false, kind = ""): string => {
+  const base = kind === "" ? `${task.id}/` : `${task.id}/${kind}/`
+  if (!fresh) {
+    const [first] = state.groups.get(task.id)?.tasks ?? []
+    return first === undefined ? base : first.slice(0, first.lastIndexOf("/") + 1)
+  }
+  const times = task.tries.filter(({ dispatch, worker }) => dispatch === undefined && !worker.includes(".")).length
+  return times === 0 || kind !== "" ? base : `${base}${times + 1}/`
+}
+
+const openGroup = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "OpenGroup" }>, at: number): void => {
+  const { answer, kind, note, task: id } = action
+  const state = hands.state()
+  const task = state.tasks.get(id)
+  if (task === undefined) return
+  const key = task.template ?? task.id
+  const coordinator = answer === undefined ? hands.office.coordinators.get(key) : undefined
+  const prefix = prefixFor(state, task, true, coordinator === undefined ? kind : "")
+  const tasks =
+    coordinator === undefined
+      ? // An answer was checked before it became an event.
+        ((answer ?? []) as unknown as ReadonlyArray<PlannedTask>).map((each) => beneath(each, prefix))
+      : coordinator.initial.map((each) => under(each, prefix, `${key}/`))
+  const { deadlineMillis, ...limits } = templateOf(hands.sources(), task).limits ?? {}
+  hands.take({
+    _tag: "GroupOpened",
+    at,
+    task: id,
+    kind,
+    containment: coordinator?.containment ?? "isolate",
+    tasks,
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
+    note
+  })
+}
+
+const beneath = (task: PlannedTask, prefix: string): PlannedTask => ({
+  ...task,
+  id: `${prefix}${task.id}`,
+  needs: task.needs.map((need) => `${prefix}${need}`)
+})
+
+const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Dispatch" }>, at: number): void => {
+  const { candidates, note, task: id, worker } = action
+  const { office, take } = hands
+  const sources = hands.sources()
+  const post = office.staff.posts.get(worker)
+  const before = hands.state().tasks.get(id)
+  if (post === undefined || before === undefined) return
+  const next = `${hands.state().run}/${id}/${before.dispatches + 1}`
+  const admitted = office.health.admit(worker, at, next)
+  if (admitted._tag === "Refused") {
+    const health = admitted.reason
+    return take({
+      _tag: "HealthChanged",
+      at,
+      worker,
+      health,
+      ...(admitted.until === undefined ? {} : { until: admitted.until }),
+      note: admitted.note
+    })
+  }
+  take({ _tag: "Routed", at, task: id, worker, candidates, note })
+  const state = hands.state()
+  const task = state.tasks.get(id) ?? before
+  const made = orderFor(sources, post.seat, state, task, task.dispatches + 1)
+  const refuse = (note: string) => {
+    office.health.report(worker, at, "interrupted", next)
+    take({ _tag: "ContractRefused", at, task: id, worker, note })
+  }
+  if (EffectResult.isFailure(made)) return refuse(made.failure)
+  const { contract, dispatch } = made.success
+  const template = templateOf(sources, task)
+  const loops = state.groups.get(task.parent)?.kind
+  const repeats = loops === "graph" || loops === "swarm"
+  const compares =
+    repeats || loops === "router" || task.amendment !== undefined || office.twins.has(task.template ?? id)
+  const digest = compares ? `${worker} ${Contract.digest(contract)}` : undefined
+  if (digest !== undefined && template.fresh !== true && !repeats && task.tries.length === 0) {
+    const same = state.orders.get(digest)
+    const first = same === undefined ? undefined : state.tasks.get(same.task)
+    if (same !== undefined && first !== undefined && first.status === "accepted") {
+      office.health.report(worker, at, "interrupted", next)
+      const said = `${id} is the same order as ${same.task}, whose outcome stands`
+      return take({ _tag: "Reused", at, task: id, worker, of: same.task, version: same.version, note: said })
+    }
+  }
+  const { deadlineMillis, ...limits } = contract.limits
+  const amount = post.seat.worker.estimate
+  if (task.dispatches === 0 && Object.keys(limits).length > 0) {
+    // The task's own limits count from its first order on.
+    const account = `task:${id}`
+    const over = Budget.check(Budget.make({ [account]: limits }), [account], amount)
+    if (over !== undefined) {
+      const { asked, limit, measure } = over
+      return refuse(
+        `CONTRACT_INVALID: limits.${measure} must be at least the ${asked} that ${worker} needs, got ${limit}`
+      )
+    }
+  }
+  const deadlineAt = task.deadlineAt ?? (deadlineMillis === undefined ? undefined : at + deadlineMillis)
+  take({
+    _tag: "Dispatched",
+    at,
+    task: id,
+    dispatch,
+    worker,
+    contract: contract.version,
+    ...(digest === undefined ? {} : { digest }),
+    ...(Object.keys(amount).length === 0 ? {} : { reserved: amount }),
+    ...(Object.keys(limits).length === 0 || task.dispatches > 0 ? {} : { limits }),
+    ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    note: `${dispatch} is given to ${worker}`
+  })
+  hands.begin(beginning(hands, id, worker, made.success, compares))
+}
+
+/** An order with the terms that it is carried out by. */
+export const beginning = (
+  hands: Hands,
+  id: string,
+  worker: string,
+  order: Omit<Order, "allowance">,
+  digests: boolean
+): Beginning => {
+  const { office } = hands
+  const sources = hands.sources()
+  const state = hands.state()
+  const task = state.tasks.get(id)
+  const { policy } = office.spec
+  const limit = task === undefined ? {} : spendable(state, task, worker, order)
+  const allowance = Allowance.makeUnsafe({ limit, account: order.dispatch })
+  const template = task === undefined ? undefined : templateOf(sources, task)
+  return {
+    worker,
+    order: { ...order, allowance },
+    terms: {
+      policy,
+      judge: judgeOf(template, order.contract),
+      digests: digests || policy.lowConfidence === "cross-check" || policy.lowConfidence === "retry",
+      allowance,
+      deadlineAt: earliest(task?.deadlineAt, state.deadlineAt)
+    }
+  }
+}
+
+const earliest = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined ? other : other === undefined ? one : Math.min(one, other)
+
+/** What a dispatch may spend: what was reserved for it, and of what was not, what its accounts have left. */
+const spendable = (
+  state: RunState,
+  task: TaskState,
+  worker: string,
+  order: Pick<Order, "contract" | "dispatch">
+): Budget.Amount => {
+  const reserved = state.ledger.reservations.get(order.dispatch)?.amount ?? {}
+  const left = Budget.left(state.ledger, accountsOf(state, task, worker))
+  return { ...left, ...reserved }
+}
+
+const merge = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Merge" }>, at: number): void => {
+  const { group: id, result: chosen } = action
+  const { office, take } = hands
+  const fold = hands.fold()
+  const state = hands.state()
+  const group = state.groups.get(id)
+  if (group === undefined) return
+  if (id !== "") {
+    const key = state.tasks.get(id)?.template ?? id
+    const coordinator = office.coordinators.get(key)
+    const own = coordinator?.kind === group.kind ? coordinator : undefined
+    const { outcome, result } = mergeGroup(state, group, own, chosen, fold)
+    const note = `The tasks of ${id} are over: ${result.error?.reason ?? result.status}`
+    return take({ _tag: "Merged", at, group: id, kind: group.kind, outcome, result, note })
+  }
+  return whole(hands, group.answers, chosen, at)
+}
+
+/** The result of the run itself. */
+const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string | undefined, at: number): void => {
+  const { office, take } = hands
+  const fold = hands.fold()
+  const state = hands.state()
+  const group = state.groups.get("")
+  if (group === undefined) return
+  const { aggregate, decodeOutput, reconcile } = office.desk
+  const base = mergeGroup(state, group, office.coordinators.get(""), chosen, fold)
+  let { outcome, result } = base
+  let conflicts: ReadonlyArray<Schema.Json> = []
+  let leftOut: ReadonlyArray<{ readonly part: string; readonly reason: string }> = []
+  if (aggregate !== undefined) {
+    let merged = aggregate.merge(deliveries(state, group, fold))
+    for (const { answer, field } of chosenValues(group.said, answers)) {
+      const resolved = aggregate.resolve(merged, field, answer)
+      if (EffectResult.isSuccess(resolved)) merged = resolved.success
+    }
+    const [first] = merged.conflicts
+    if (first !== undefined && reconcile !== undefined && group.stopping === undefined) {
+      const question = aggregate.question(first)
+      if (reconcile === "review" && !group.said.some(({ kind }) => kind === "reconciliation")) {
+        const review = `${state.run}/review/${state.reviewed + 1}`
+        return take({
+          _tag: "ReviewOpened",
+          at,
+          review,
+          kind: "reconciliation",
+          reason: "conflict",
+          allowed: ["answer", "accept-partial"],
+          facts: { field: first.field, values: first.values as unknown as Schema.Json, schema: question.schema },
+          note: question.question
+        })
+      }
+      const failures = group.consult?.purpose === "reconcile" ? group.consult.failures : 0
+      if (reconcile !== "review" && failures < 2) {
+        const consult = `${state.run}/consult/${state.consulted + 1}`
+        take({ _tag: "Consulted", at, consult, subject: "", purpose: "reconcile", note: question.question })
+        return hands.ask({ consult, subject: "", effect: reconciled(hands, reconcile, question, first.field, merged) })
+      }
+    }
+    conflicts = merged.conflicts as unknown as ReadonlyArray<Schema.Json>
+    leftOut = merged.leftOut.map(({ reason, task }) => ({ part: task, reason }))
+    if (merged.status === "empty") {
+      outcome = "failed"
+      result = { ...result, status: "failed", error: { kind: "capability", reason: "No task gave a usable output" } }
+      delete (result as { output?: unknown }).output
+    } else {
+      const whole = merged.status === "complete" && merged.conflicts.length === 0
+      outcome = whole ? "accepted" : "partial"
+      const missing = [
+        ...result.missing,
+        ...merged.conflicts.map(({ field }) => ({
+          part: field,
+          reason: "Tasks gave different values, and nobody chose"
+        })),
+        ...leftOut
+      ]
+      const { error: _, ...rest } = result
+      result = {
+        ...rest,
+        status: whole ? "completed" : "partial",
+        output: merged.output,
+        missing: whole ? [] : missing
+      }
+    }
+  }
+  if (decodeOutput !== undefined && result.output !== undefined) {
+    const decoded = decodeOutput(result.output)
+    if (EffectResult.isFailure(decoded)) {
+      const [problem] = decoded.failure
+      const where = problem === undefined || problem.path === "" ? "output" : `output.${problem.path}`
+      const reason = `OUTPUT_INVALID: ${where} ${problem?.expectation ?? "does not hold"}`
+      const { output: _, ...rest } = result
+      outcome = "rejected-contract"
+      result = { ...rest, status: "failed", error: { kind: "malformed", reason } }
+    }
+  }
+  take({
+    _tag: "Merged",
+    at,
+    group: "",
+    kind: group.kind,
+    outcome,
+    result,
+    ...(conflicts.length === 0 ? {} : { conflicts }),
+    ...(leftOut.length === 0 ? {} : { leftOut }),
+    note: result.error === undefined ? `The answer is ${result.status}` : result.error.reason
+  })
+}
+
+/** The values that were chosen for fields, by whoever was asked, oldest first. */
+const chosenValues = (
+  said: ReadonlyArray<{ readonly kind: string; readonly answer?: Schema.Json | undefined }>,
+  answers: ReadonlyArray<Schema.Json>
+): ReadonlyArray<{ readonly field: string; readonly answer: unknown }> => {
+  const values: Array<{ readonly field: string; readonly answer: unknown }> = []
+  const spoken = said.flatMap(({ answer, kind }) => (kind === "reconciliation" && answer !== undefined ? [answer] : []))
+  for (const each of [...answers, ...spoken]) {
+    if (typeof each !== "object" || each === null || Array.isArray(each)) continue
+    const { reconcile } = each as { readonly reconcile?: Schema.Json }
+    if (typeof reconcile !== "object" || reconcile === null || Array.isArray(reconcile)) continue
+    for (const [field, answer] of Object.entries(reconcile)) values.push({ field, answer })
+  }
+  return values
+}
+
+const reconciled = (
+  { office }: Hands,
+  reconcile: Exclude<Office["desk"]["reconcile"], "review" | undefined>,
+  question: Parameters<typeof reconcile>[0],
+  field: string,
+  merged: Parameters<NonNullable<Office["desk"]["aggregate"]>["resolve"]>[0]
+): Asking["effect"] =>
+  Effect.suspend(() => reconcile(question) as Effect.Effect<unknown, unknown>).pipe(
+    Effect.flatMap((answer): Effect.Effect<{ answer: Schema.Json; note: string }, unknown> => {
+      const resolved = office.desk.aggregate?.resolve(merged, field, answer)
+      if (resolved === undefined) return Effect.die(new Error("a desk without an aggregate has nothing to reconcile"))
+      if (EffectResult.isFailure(resolved)) return Effect.fail(resolved.failure)
+      const value = { reconcile: { [field]: answer as Schema.Json } }
+      return Effect.succeed({ answer: value, note: `${field} is decided` })
+    }),
+    Effect.provideContext(office.context)
+  )
+
+const consult = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Consult" }>, at: number): void => {
+  const { note, purpose, subject } = action
+  const consult = `${hands.state().run}/consult/${hands.state().consulted + 1}`
+  hands.take({ _tag: "Consulted", at, consult, subject, purpose, note })
+  hands.ask(asking(hands, subject, purpose, consult))
+}
+
+/** What has to be asked for an open choice, now or after the run was taken up again. */
+export const asking = (
+  hands: Hands,
+  subject: string,
+  purpose: Extract<Decider.Action, { readonly _tag: "Consult" }>["purpose"],
+  consult: string
+): Asking => {
+  const { office } = hands
+  const fold = hands.fold()
+  const sources = hands.sources()
+  const state = hands.state()
+  const group = state.groups.get(subject)
+  const task = state.tasks.get(subject)
+  const key = task === undefined ? "" : (task.template ?? task.id)
+  if (
+    group === undefined &&
+    task !== undefined &&
+    (purpose === "decompose" || purpose === "re-plan" || purpose === "follow-up")
+  ) {
+    const contract = contractOf(sources, state, task)
+    if (EffectResult.isFailure(contract)) {
+      return { consult, subject, effect: Effect.die(new Error(contract.failure)) }
+    }
+    const last = task.tries.at(-1)
+    const accepted = Object.fromEntries(
+      task.needs.flatMap((need) => {
+        const output = fold.result(need)?.output
+        return output === undefined ? [] : [[need.slice(need.lastIndexOf("/") + 1), output] as const]
+      })
+    )
+    const failing = (fold.evidence(subject) ?? []).filter(
+      ({ exitStatus }) => exitStatus !== undefined && exitStatus !== 0
+    )
+    const effect = askTemplate(
+      templateOf(sources, task),
+      purpose,
+      { contract: contract.success, accepted, reason: last?.reason ?? "", failing },
+      { key, planned: plannedOf(task) },
+      (worker, capability) => {
+        if (worker === undefined && capability === undefined) return "it names neither a worker nor a capability"
+        if (worker !== undefined && !office.spec.workers.has(worker)) return `there is no worker ${worker}`
+        const known = capability === undefined || sources.capabilities.includes(capability)
+        return known ? undefined : `no worker has the capability ${capability}`
+      }
+    )
+    return { consult, subject, effect }
+  }
+  const coordinator = office.coordinators.get(key)
+  if (group === undefined || coordinator === undefined) {
+    return { consult, subject, effect: Effect.die(new Error(`nobody can be asked for ${purpose}`)) }
+  }
+  const refused = group.consult?.error
+  const question: Question = {
+    run: state.run,
+    consult,
+    purpose,
+    input: inputOf(sources, state, subject),
+    workers: [...office.spec.workers.values()].map(({ available, capabilities, name }) => ({
+      name,
+      description: office.staff.posts.get(name)?.seat.worker.description ?? "",
+      capabilities,
+      available: available && !state.health.has(name)
+    })),
+    tasks: viewOf(state, group).tasks,
+    ...(refused === undefined ? {} : { refused }),
+    left: Budget.left(state.ledger, ["run"])
+  }
+  return { consult, subject, effect: askCoordinator(coordinator, question, office.context) }
+}
+
+const plannedOf = (task: TaskState): PlannedTask => {
+  const { acceptMissing, amendment, capability, id, needs, template, worker } = task
+  return {
+    id,
+    needs,
+    acceptMissing,
+    ...(worker === undefined ? {} : { worker }),
+    ...(capability === undefined ? {} : { capability }),
+    ...(template === undefined ? {} : { template }),
+    ...(amendment === undefined ? {} : { amendment })
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * Asking for a choice: a route, a plan, or the tasks that stand in for one that cannot be done as it is.
+ *
+ * What comes back is checked here, so that only choices that can be carried out become events.
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as EffectResult from "effect/Result"
+import * as Schema from "effect/Schema"
+
+import * as Failure from "../../Failure.ts"
+import type * as Contract from "../Contract.ts"
+import { plannedData, type Coordinator, type Question, type Task, type TaskData } from "../Coordinator.ts"
+import type * as Recovery from "../Recovery.ts"
+import type { Evidence } from "../Result.ts"
+import { PlannedTask } from "../RunEvent.ts"
+import { ofError } from "./attempt.ts"
+import type { News } from "./news.ts"
+import { thrown } from "./orders.ts"
+import { problemsOf, sentences } from "./problems.ts"
+
+/** A choice that is to be asked for. */
+export interface Asking {
+  readonly consult: string
+  readonly subject: string
+  readonly effect: Effect.Effect<
+    { readonly answer: Schema.Json; readonly note: string; readonly usage?: object },
+    unknown
+  >
+}
+
+/** Has a coordinator ask. */
+export const askCoordinator = (
+  coordinator: Coordinator<never, unknown>,
+  question: Question,
+  context: Context.Context<never>
+): Asking["effect"] =>
+  Effect.suspend(() =>
+    coordinator.decide === undefined
+      ? Effect.die(new Error(`a ${coordinator.kind} asks for no choice`))
+      : (coordinator.decide(question as Question<never>) as Effect.Effect<
+          { answer: Schema.Json; note: string },
+          unknown
+        >)
+  ).pipe(Effect.provideContext(context))
+
+/** A task that is split, planned anew or followed up makes at most so many. */
+const most = 50
+
+/**
+ * The tasks that carry out a task that cannot be done as it is: inside its permissions and its limits.
+ *
+ * A follow-up is a bounded task that carries only the evidence that did not hold, and then the task once more.
+ */
+export const askTemplate = (
+  template: Task<never, unknown>,
+  purpose: Recovery.Expansion,
+  failing: {
+    readonly contract: Contract.Contract
+    readonly accepted: Readonly<Record<string, Schema.Json>>
+    readonly reason: string
+    readonly failing: ReadonlyArray<Evidence>
+  },
+  self: { readonly key: string; readonly planned: PlannedTask },
+  workers: (name: string | undefined, capability: string | undefined) => string | undefined
+): Asking["effect"] =>
+  Effect.suspend(() => {
+    const refuse = (reason: string) => Effect.fail(Failure.malformed(reason))
+    let tasks: ReadonlyArray<TaskData>
+    try {
+      tasks =
+        purpose === "decompose"
+          ? (template.decompose?.(failing) ?? [])
+          : purpose === "re-plan"
+            ? (template.replan?.(failing) ?? [])
+            : template.followUp === undefined
+              ? []
+              : [template.followUp(failing)]
+    } catch (error) {
+      return refuse(`${purpose} of ${failing.contract.task} failed: ${thrown(error)}`)
+    }
+    if (tasks.length === 0) return refuse(`${purpose} of ${failing.contract.task} gave no tasks`)
+    if (tasks.length > most) {
+      return refuse(`${purpose} of ${failing.contract.task} gave ${tasks.length} tasks, at most ${most} are taken`)
+    }
+    const planned: Array<PlannedTask> = []
+    for (const task of tasks) {
+      const wider = widerThan(failing.contract, task)
+      if (wider !== undefined) return refuse(`${task.id} is not within ${failing.contract.task}: ${wider}`)
+      const unknown = workers(task.worker, task.capability)
+      if (unknown !== undefined) return refuse(`${task.id}: ${unknown}`)
+      const inherits = { permissions: failing.contract.permissions, ...task }
+      planned.push(plannedData(inherits as TaskData))
+    }
+    if (purpose === "follow-up") {
+      const { needs: _, template: __, id: ___, ...same } = self.planned
+      const [first] = planned
+      planned.push({ ...same, id: "again", needs: first === undefined ? [] : [first.id], template: self.key })
+    }
+    const checked = Schema.decodeResult(Schema.Array(PlannedTask))(planned)
+    if (EffectResult.isFailure(checked)) return refuse(sentences(problemsOf(checked.failure, planned), "the tasks"))
+    const answer = planned as unknown as Schema.Json
+    return Effect.succeed({ answer, note: `${planned.length} tasks stand in for ${failing.contract.task}` })
+  })
+
+const limits = ["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const
+
+/** What of a task goes beyond the contract that it is a part of. */
+const widerThan = (contract: Contract.Contract, task: TaskData): string | undefined => {
+  for (const limit of limits) {
+    const most = contract.limits[limit]
+    const asked = task.limits?.[limit]
+    if (most !== undefined && asked !== undefined && asked > most) return `limits.${limit} is ${asked}, above ${most}`
+  }
+  for (const [area, scopes] of Object.entries(task.permissions ?? {})) {
+    const granted = Object.hasOwn(contract.permissions, area) ? (contract.permissions[area] ?? []) : []
+    const beyond = scopes.find((scope) => !granted.includes(scope))
+    if (beyond !== undefined) return `permissions.${area} holds ${JSON.stringify(beyond)}`
+  }
+  return undefined
+}
+
+/** Asks, and tells what came of it. */
+export const ask = ({ consult, effect, subject }: Asking, tell: (news: News) => void): Effect.Effect<void> =>
+  Effect.matchCauseEffect(effect, {
+    onSuccess: ({ answer, note, usage }) =>
+      Effect.sync(() =>
+        tell({
+          _tag: "Decided",
+          consult,
+          subject,
+          answer,
+          note,
+          ...(usage === undefined ? {} : { usage })
+        } as News)
+      ),
+    onFailure: (cause) =>
+      Effect.map(ofError(cause), (error) =>
+        tell({
+          _tag: "DecisionFailed",
+          consult,
+          subject,
+          error,
+          note: `The decision ${consult} failed (${error.kind}): ${error.reason}`
+        })
+      )
+  })

@@ -1,0 +1,186 @@
+/**
+ * What is to be done with a group: what its containment asks for, what its coordinator wants next, and its end.
+ *
+ * @since 0.1.0
+ */
+import { localName, type Next, type Seen, type View } from "../../Coordinator.ts"
+import type { Action, Spec } from "../../Decider.ts"
+import type { GroupState, RunState, TaskState } from "../../RunState.ts"
+import { hasEnded } from "../applying/draft.ts"
+
+/** The declared task that a group's coordinator belongs to; empty for the run itself. */
+const templateOf = (state: RunState, group: GroupState): string => {
+  const task = state.tasks.get(group.id)
+  return task === undefined ? "" : (task.template ?? task.id)
+}
+
+/** Adds what is to be done with a group. */
+export const coordinate = (state: RunState, spec: Spec, group: GroupState, actions: Array<Action>): void => {
+  if (group.merged) return
+  const stop = reasonToStop(state, group)
+  if (stop !== undefined) {
+    actions.push({ _tag: "StopGroup", group: group.id, ...stop })
+    return
+  }
+  if (group.stopping !== undefined) return wind(state, group, group.stopping, actions)
+  if (group.consult?.status === "open" || group.review !== undefined) return
+  const coordinator = spec.coordinators.get(templateOf(state, group))
+  const own = coordinator !== undefined && coordinator.kind === group.kind ? coordinator : undefined
+  if (own === undefined || !own.adds) {
+    if (group.open === 0) merge(group, undefined, actions)
+    return
+  }
+  move(group, own.next(viewOf(state, group)), spec, actions)
+}
+
+type Stop = Pick<Extract<Action, { readonly _tag: "StopGroup" }>, "reason" | "recall" | "note">
+
+/** Why a group takes no new orders from here on. */
+const reasonToStop = (state: RunState, group: GroupState): Stop | undefined => {
+  const { containment, stopping } = group
+  if (stopping?.recall === true) return undefined
+  if (group.id === "") {
+    if (state.cancelled !== undefined) return { reason: "stop-requested", recall: true, note: state.cancelled }
+    if (state.expired) return { reason: "deadline", recall: true, note: "the time of the run is over" }
+  } else if (state.tasks.get(group.id)?.expired === true) {
+    return { reason: "deadline", recall: true, note: `the time of ${group.id} is over` }
+  }
+  if (stopping !== undefined) return undefined
+  if (group.id === "" && state.spent !== undefined) {
+    return { reason: "budget-exceeded", recall: false, note: state.spent }
+  }
+  if (containment === "isolate" || group.open === 0) return undefined
+  if (containment === "fail-fast") {
+    if (group.lost === 0) return undefined
+    const failed = group.tasks.find((id) => isLost(state.tasks.get(id)))
+    return { reason: "no-ready-task", recall: true, note: `${failed} failed, and the others do not go on without it` }
+  }
+  const { quorum } = containment
+  if (group.accepted >= quorum) {
+    return { reason: "accepted", recall: true, note: `${quorum} results are enough, and they are there` }
+  }
+  if (group.accepted + group.open < quorum) {
+    return { reason: "no-ready-task", recall: true, note: `${quorum} accepted results cannot be reached any more` }
+  }
+  return undefined
+}
+
+const isLost = (task: TaskState | undefined): boolean =>
+  task !== undefined && hasEnded(task.status) && task.status !== "accepted" && task.status !== "partial"
+
+/** Calls back what is under way in a group that is being stopped, and ends it when nothing is. */
+const wind = (
+  state: RunState,
+  group: GroupState,
+  stopping: NonNullable<GroupState["stopping"]>,
+  actions: Array<Action>
+): void => {
+  if (group.open === 0) return merge(group, undefined, actions)
+  const { note, reason, recall } = stopping
+  for (const id of group.tasks) {
+    const task = state.tasks.get(id)
+    if (task === undefined || hasEnded(task.status)) continue
+    const inner = state.groups.get(id)
+    if (inner !== undefined) {
+      const { stopping } = inner
+      if (stopping === undefined || (recall && !stopping.recall)) {
+        actions.push({ _tag: "StopGroup", group: id, reason, recall, note })
+      }
+    } else if (recall && task.dispatch !== undefined && task.dispatch.recalled === undefined) {
+      const said = `${task.dispatch.id} is called back: ${note}`
+      actions.push({ _tag: "Recall", task: id, dispatch: task.dispatch.id, reason, note: said })
+    }
+  }
+}
+
+const merge = (group: GroupState, result: string | undefined, actions: Array<Action>): void => {
+  actions.push({ _tag: "Merge", group: group.id, ...(result === undefined ? {} : { result }) })
+}
+
+const seen = (task: TaskState, prefix: number): Seen => {
+  const last = task.tries.at(-1)
+  const behind = task.tries.findLast(({ version }) => version === task.result)
+  const label = behind?.label
+  return {
+    id: task.id.slice(prefix),
+    template: localName(task.template ?? task.id),
+    status: task.status,
+    ...(label === undefined ? {} : { label }),
+    ...(last === undefined ? {} : { worker: last.worker }),
+    ...(behind?.order === undefined ? {} : { order: behind.order }),
+    ...(behind?.digest === undefined ? {} : { digest: behind.digest }),
+    confidence: behind?.confidence ?? 0,
+    reason: task.reason
+  }
+}
+
+/** Where the names of a group's tasks begin. */
+export const prefixOf = (group: GroupState): number => {
+  const [first] = group.tasks
+  if (group.id === "" || first === undefined) return group.id === "" ? 0 : group.id.length + 1
+  return first.lastIndexOf("/") + 1
+}
+
+/** A group as its coordinator, and whoever it asks, sees it. */
+export const viewOf = (state: RunState, group: GroupState): View => {
+  const prefix = prefixOf(group)
+  const { answers, consult, open, said } = group
+  return {
+    run: state.run,
+    group: group.id,
+    tasks: group.tasks.flatMap((id) => {
+      const task = state.tasks.get(id)
+      return task === undefined ? [] : [seen(task, prefix)]
+    }),
+    open,
+    ...(consult === undefined ? {} : { consult }),
+    answers,
+    said
+  }
+}
+
+const move = (group: GroupState, next: Next, spec: Spec, actions: Array<Action>): void => {
+  const { id } = group
+  switch (next._tag) {
+    case "Wait": {
+      // C2
+      if (group.open === 0) merge(group, undefined, actions)
+      return
+    }
+    case "Add": {
+      const { note, tasks } = next
+      if (group.tasks.length + tasks.length > spec.steps && group.kind !== "planner") {
+        const over = `the cap of ${spec.steps} steps is reached`
+        actions.push({ _tag: "StopGroup", group: id, reason: "budget-exceeded", recall: false, note: over })
+      } else actions.push({ _tag: "AddTasks", group: id, tasks, note })
+      return
+    }
+    case "Consult": {
+      actions.push({ _tag: "Consult", subject: id, purpose: next.purpose, note: next.note })
+      return
+    }
+    case "Review": {
+      const { note, reason } = next
+      const on = id === "" ? {} : { task: id }
+      actions.push({
+        _tag: "Review",
+        ...on,
+        kind: "routing",
+        reason,
+        allowed: ["answer", "accept-partial", "reject"],
+        facts: { group: id },
+        note
+      })
+      return
+    }
+    case "Stop": {
+      const { note, reason, recall } = next
+      actions.push({ _tag: "StopGroup", group: id, reason, recall, note })
+      return
+    }
+    case "Done": {
+      if (group.open === 0) merge(group, next.result, actions)
+      return
+    }
+  }
+}

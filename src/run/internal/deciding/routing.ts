@@ -1,0 +1,184 @@
+/**
+ * Who gets a task: by capability, permission, budget, health and load, always with a reason.
+ *
+ * @since 0.1.0
+ */
+import * as Budget from "../../Budget.ts"
+import type { Spec, WorkerFacts } from "../../Decider.ts"
+import type { PlannedTask } from "../../RunEvent.ts"
+import type { RunState, TaskState } from "../../RunState.ts"
+import { accountsOf } from "../applying/draft.ts"
+
+/** See {@link Decider.candidates}. */
+export const candidates = (task: PlannedTask, { cache, workers }: Spec): ReadonlyArray<string> => {
+  const key = `${task.worker ?? ""} ${task.capability ?? ""}`
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  const named = task.worker === undefined ? undefined : workers.get(task.worker)
+  const wanted = task.capability === undefined ? (named?.capabilities ?? []) : [task.capability]
+  const names: Array<string> = named === undefined ? [] : [named.name]
+  if (wanted.length > 0) {
+    for (const worker of workers.values()) {
+      if (worker !== named && wanted.every((capability) => worker.capabilities.includes(capability))) {
+        names.push(worker.name)
+      }
+    }
+  }
+  cache.set(key, names)
+  return names
+}
+
+/** The slots that are free for the decisions of one round. */
+export class Room {
+  free: number
+  private readonly load: ReadonlyMap<string, number>
+  private readonly given = new Map<string, number>()
+
+  constructor(state: RunState, spec: Spec) {
+    this.free = spec.concurrency - state.running
+    this.load = state.load
+  }
+
+  at(worker: WorkerFacts): number {
+    return worker.size - (this.load.get(worker.name) ?? 0) - (this.given.get(worker.name) ?? 0)
+  }
+
+  /** How busy a worker is: 1 when all of its pool is. */
+  share(worker: WorkerFacts): number {
+    return 1 - this.at(worker) / worker.size
+  }
+
+  take(worker: string): void {
+    this.free -= 1
+    this.given.set(worker, (this.given.get(worker) ?? 0) + 1)
+  }
+}
+
+/** Why a worker cannot have a task now, whoever asks; `undefined` when it can. */
+export const barrier = (
+  state: RunState,
+  spec: Spec,
+  task: TaskState,
+  worker: WorkerFacts,
+  room: Room
+): string | undefined => {
+  const { available, estimate, name, permissions } = worker
+  if (!available) return "is not available"
+  const health = state.health.get(name)?.health
+  if (health !== undefined && health !== "healthy") {
+    if (health !== "ready-for-probe") return `is ${health}`
+    if (room.share(worker) > 0) return "is being probed"
+  }
+  const failed = state.failures.get(name) ?? 0
+  if (failed >= spec.policy.skipAfter) return `failed ${failed} dispatches of this run`
+  if (permissions.length > 0) {
+    const granted = spec.tasks.get(task.template ?? task.id)?.permissions ?? inherited(state, spec, task)
+    const lacking = permissions.find((area) => !granted.includes(area))
+    if (lacking !== undefined) return `must not have it (CONTRACT_INVALID: permissions.${lacking} is required)`
+  }
+  const own = [`worker:${name}`, `domain:${worker.domain}`]
+  const over = Budget.check(state.ledger, own, estimate)
+  return over === undefined ? undefined : `is over its budget: ${over.message}`
+}
+
+/** What a task without a template may: what its amendment says, and otherwise what the task that it is a part of may. */
+const inherited = (state: RunState, spec: Spec, task: TaskState): ReadonlyArray<string> => {
+  for (let each: TaskState | undefined = task; each !== undefined; each = state.tasks.get(each.parent)) {
+    const own = each.amendment?.["permissions"]
+    if (typeof own === "object" && own !== null) return Object.keys(own)
+    const known = spec.tasks.get(each.template ?? each.id)
+    if (known !== undefined) return known.permissions
+  }
+  return []
+}
+
+/** The part of the budget that has no room for a dispatch of the task, if any. */
+export const unaffordable = (
+  state: RunState,
+  task: TaskState,
+  worker: WorkerFacts
+): Budget.BudgetExceeded | undefined =>
+  Budget.check(state.ledger, accountsOf(state, task, worker.name), worker.estimate)
+
+/** A choice among the workers of a task. */
+export type Route =
+  | { readonly _tag: "To"; readonly worker: string; readonly names: ReadonlyArray<string>; readonly why: string }
+  | { readonly _tag: "Wait" }
+  | { readonly _tag: "Nobody"; readonly why: string }
+
+/**
+ * Chooses the worker of a task that nobody has had, or that is tried anew.
+ *
+ * The worker that the task names comes first, and is waited for. Of those that only have the capability, the least busy one
+ * is taken, then the cheapest, then the first.
+ */
+export const choose = (state: RunState, spec: Spec, task: TaskState, room: Room): Route => {
+  const names = candidates(task, spec)
+  if (names.length === 0) {
+    const why =
+      task.capability === undefined
+        ? `there is no worker ${task.worker}`
+        : `no worker has the capability ${task.capability}`
+    return { _tag: "Nobody", why }
+  }
+  const against: Array<string> = []
+  let best: WorkerFacts | undefined
+  let waiting = false
+  for (const name of names) {
+    const worker = spec.workers.get(name)
+    if (worker === undefined) continue
+    const why = barrier(state, spec, task, worker, room)
+    if (why !== undefined) {
+      against.push(`${name} ${why}`)
+      continue
+    }
+    if (room.at(worker) <= 0) {
+      // A worker that a task names is worth waiting for.
+      if (name === task.worker) return { _tag: "Wait" }
+      waiting = true
+      continue
+    }
+    if (name === task.worker) {
+      best = worker
+      break
+    }
+    if (best === undefined || isBetter(worker, best, room)) best = worker
+  }
+  if (best === undefined) {
+    return waiting ? { _tag: "Wait" } : { _tag: "Nobody", why: `no eligible worker: ${against.join(", ")}` }
+  }
+  const how =
+    best.name === task.worker
+      ? `${task.id} goes to ${best.name}, which its plan names`
+      : task.capability === undefined
+        ? `${task.id} goes to ${best.name}, a stand-in for ${task.worker}`
+        : `${task.id} goes to ${best.name}, which has the capability ${task.capability}`
+  const why = against.length === 0 ? how : `${how}; ${against.join(", ")}`
+  return { _tag: "To", worker: best.name, names, why }
+}
+
+const isBetter = (one: WorkerFacts, other: WorkerFacts, room: Room): boolean => {
+  const busier = room.share(one) - room.share(other)
+  if (busier !== 0) return busier < 0
+  return (one.estimate.cost ?? 0) < (other.estimate.cost ?? 0)
+}
+
+/** The workers that can take a task over from others, best first, and those of them with a larger window than `last`. */
+export const standIns = (
+  state: RunState,
+  spec: Spec,
+  task: TaskState,
+  room: Room,
+  last: string
+): { readonly others: ReadonlyArray<string>; readonly larger: ReadonlyArray<string> } => {
+  const others: Array<string> = []
+  const larger: Array<string> = []
+  const window = spec.workers.get(last)?.window
+  for (const name of candidates(task, spec)) {
+    const worker = spec.workers.get(name)
+    if (worker === undefined || barrier(state, spec, task, worker, room) !== undefined) continue
+    others.push(name)
+    if (window === undefined || worker.window === undefined || worker.window > window) larger.push(name)
+  }
+  return { others, larger }
+}

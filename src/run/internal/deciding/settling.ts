@@ -1,0 +1,406 @@
+/**
+ * What is to be done with one task that waits for a decision.
+ *
+ * @since 0.1.0
+ */
+import * as Autonomy from "../../Autonomy.ts"
+import * as Confidence from "../../Confidence.ts"
+import type { Action, Spec, TaskFacts, WorkerFacts } from "../../Decider.ts"
+import * as Recovery from "../../Recovery.ts"
+import type { Decision, ReviewKind, ReviewReason, TaskEnd } from "../../RunEvent.ts"
+import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunState.ts"
+import { shorten } from "../problems.ts"
+import { choose, type Room, standIns, unaffordable } from "./routing.ts"
+
+const noFacts: TaskFacts = {
+  escalate: false,
+  can: new Set(),
+  reduceScope: false,
+  permissions: [],
+  optional: []
+}
+
+/** What is declared of a task. What was made in the run has only what it inherits. */
+export const factsOf = (spec: Spec, task: TaskState): TaskFacts => spec.tasks.get(task.template ?? task.id) ?? noFacts
+
+/** The group that stops a task: its own, or one that it is in. */
+export const stopped = (state: RunState, task: TaskState): GroupState["stopping"] => {
+  for (let id = task.parent; ; id = state.tasks.get(id)?.parent ?? "") {
+    const group = state.groups.get(id)
+    if (group?.stopping !== undefined) return group.stopping
+    if (id === "") return undefined
+  }
+}
+
+/** The decision, or nothing while the task has to wait for a slot. */
+export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined => {
+  const { dispatch } = task
+  if (dispatch !== undefined) {
+    if (!task.expired || dispatch.recalled !== undefined) return undefined
+    const note = `${dispatch.id} is called back: the time of ${task.id} is over`
+    return { _tag: "Recall", task: task.id, dispatch: dispatch.id, reason: "deadline", note }
+  }
+  const stopping = stopped(state, task)
+  const last = task.tries.at(-1)
+  const delivered = last !== undefined && last.kind === undefined ? last : undefined
+  if (stopping !== undefined) {
+    if (state.groups.has(task.id)) return undefined
+    // What is finished is kept before anything is cancelled.
+    if (delivered !== undefined) return keep(task, delivered)
+    const status = stopping.recall ? "cancelled" : "skipped"
+    return endTask(task, status, [{ part: task.id, reason: stopping.note }], `${task.id} is not done: ${stopping.note}`)
+  }
+  const said = task.answers.at(-1)
+  if (said !== undefined && said.tries === task.tries.length && task.consult === undefined) {
+    const action = obey(task, said)
+    if (action !== undefined) return action
+  }
+  if (task.expired && delivered === undefined) {
+    return incomplete(spec, task, "its time is over", last ?? "exhausted")
+  }
+  if (task.lost.length > 0 && !task.acceptMissing && task.tries.length === 0) return block(task)
+  const { consult } = task
+  if (consult?.status === "answered") {
+    const kind = consult.purpose
+    const note = `${task.id} is carried out by tasks of its own (${kind})`
+    return { _tag: "OpenGroup", task: task.id, kind, answer: consult.answer ?? null, note }
+  }
+  if (task.tries.length === task.ladder) {
+    if (task.group === undefined) return first(state, spec, task, room)
+    return {
+      _tag: "OpenGroup",
+      task: task.id,
+      kind: task.group,
+      note: `${task.id} is carried out by a ${task.group}`
+    }
+  }
+  if (delivered !== undefined) return deliver(state, spec, task, delivered, room)
+  return last?.kind === undefined ? undefined : recover(state, spec, task, last, last.kind, room)
+}
+
+const list = (names: ReadonlyArray<string>): string => names.join(", ")
+
+const endTask = (
+  task: TaskState,
+  status: TaskEnd,
+  missing: Extract<Action, { readonly _tag: "EndTask" }>["missing"],
+  note: string,
+  dispatch?: string | undefined
+): Action => ({ _tag: "EndTask", task: task.id, status, dispatch, missing, note })
+
+const block = (task: TaskState): Action =>
+  endTask(
+    task,
+    "blocked",
+    task.lost.map((lost) => ({ part: lost, reason: `The task ${lost} gave no result` })),
+    `Blocked: ${list(task.lost)} gave no result, and ${task.id} does not run without`
+  )
+
+const review = (
+  task: TaskState,
+  kind: ReviewKind,
+  reason: ReviewReason,
+  allowed: ReadonlyArray<Decision>,
+  note: string,
+  facts: Extract<Action, { readonly _tag: "Review" }>["facts"] = {}
+): Action => ({
+  _tag: "Review",
+  task: task.id,
+  kind,
+  reason,
+  allowed,
+  facts: { task: task.id, tries: task.tries.length, ...facts },
+  note
+})
+
+/** The first dispatch of a task, or the first one of a new ladder. */
+const first = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined => {
+  const route = choose(state, spec, task, room)
+  switch (route._tag) {
+    case "Wait":
+      return undefined
+    case "Nobody": {
+      const rungs = Recovery.next([{ worker: task.worker ?? "", kind: "capability" }], {
+        others: [],
+        same: false,
+        can: left(spec, task),
+        policy: spec.policy
+      })
+      if (rungs._tag === "Expand") return expand(task, rungs.purpose, route.why)
+      return incomplete(spec, task, route.why)
+    }
+    case "To":
+      return give(state, spec, task, route.worker, route.names, route.why, room)
+  }
+}
+
+/** Gives the task to a worker, if its budget, its autonomy and the slots allow it. */
+const give = (
+  state: RunState,
+  spec: Spec,
+  task: TaskState,
+  name: string,
+  names: ReadonlyArray<string>,
+  why: string,
+  room: Room
+): Action | undefined => {
+  const worker = spec.workers.get(name)
+  if (worker === undefined || room.free <= 0 || room.at(worker) <= 0) return undefined
+  const gate = gated(state, spec, task, worker, why)
+  if (gate !== undefined) return gate
+  const over = unaffordable(state, task, worker)
+  if (over !== undefined) {
+    const { account, asked, limit, measure } = over
+    const note = `${task.id} is not given to ${name}: ${over.message}`
+    return { _tag: "RefuseBudget", task: task.id, worker: name, account, measure, limit, asked, note }
+  }
+  room.take(name)
+  return { _tag: "Dispatch", task: task.id, worker: name, candidates: names, note: why }
+}
+
+/** What stands between a task and a worker whose action needs somebody's word. */
+const gated = (state: RunState, spec: Spec, task: TaskState, worker: WorkerFacts, why: string): Action | undefined => {
+  const { irreversible, name, risk } = worker
+  const confidence = basis(state, task)
+  const decision = Autonomy.decide(state.tier, {
+    risk,
+    irreversible,
+    lowConfidence: confidence < spec.policy.confidence
+  })
+  if (decision._tag === "Run" || task.approved.includes(name)) return undefined
+  if (decision._tag === "Confirm") {
+    const known = task.confirmed.findLast((each) => each.worker === name)
+    if (known?.allowed === true) return undefined
+    if (known === undefined) {
+      const { estimate } = worker
+      const verdict = Autonomy.confirm(
+        {
+          task: task.id,
+          worker: name,
+          risk,
+          tier: state.tier,
+          confidence,
+          costEstimate: estimate.cost,
+          attempts: task.tries.filter((each) => each.worker === name).length
+        },
+        spec.confirm
+      )
+      const note = `${verdict.allowed ? "Confirmed" : "Not confirmed"}: ${task.id} at ${name}: ${verdict.reason}`
+      return { _tag: "Confirm", task: task.id, worker: name, allowed: verdict.allowed, note }
+    }
+  }
+  const requester = decision._tag === "Person" ? decision.requester : "allowed"
+  const batchable = decision._tag === "Person" && decision.batchable
+  const asked = `${name} may do ${task.id} only with a person's approval (risk ${risk}, autonomy ${state.tier}); ${why}`
+  const facts = { worker: name, risk, tier: state.tier, requester, batchable }
+  return review(task, "action-approval", "autonomy", ["approve", "reject"], asked, facts)
+}
+
+/** The confidence of what a task builds on: the lowest of what it needs. */
+const basis = (state: RunState, task: TaskState): number => {
+  let least = 1
+  for (const need of task.needs) {
+    const before = state.tasks.get(need)
+    const behind = before?.tries.findLast(({ version }) => version === before.result)
+    if (behind !== undefined) least = Math.min(least, behind.confidence)
+  }
+  return least
+}
+
+/** The expansions that a task has left. */
+const left = (spec: Spec, task: TaskState): ReadonlySet<Recovery.Expansion> => {
+  const { can } = factsOf(spec, task)
+  if (can.size === 0 || task.expansions.length === 0) return can
+  return new Set([...can].filter((each) => !task.expansions.includes(each)))
+}
+
+const expand = (task: TaskState, purpose: Recovery.Expansion, why: string): Action => ({
+  _tag: "Consult",
+  subject: task.id,
+  purpose,
+  note: `${why}; ${task.id} is to be carried out by tasks of its own (${purpose})`
+})
+
+/** Keeps what was delivered, as it is. */
+const keep = (task: TaskState, last: Try): Action =>
+  endTask(
+    task,
+    last.outcome === "accepted" ? "accepted" : "partial",
+    last.missing,
+    `${task.id} is ${last.outcome === "accepted" ? "accepted" : "partial"} from ${last.worker}`,
+    last.dispatch
+  )
+
+/** Does what a person said, or nothing where the task simply goes on. */
+const obey = (task: TaskState, said: Answer): Action | undefined => {
+  const { by, decision, kind, note, review: id } = said
+  const behind = task.tries.findLast(({ version }) => version === task.result)
+  const decided = `${by} decided ${id} (${decision}): ${note}`
+  switch (decision) {
+    case "reject": {
+      if (kind === "budget-increase" || kind === "scope-reduction") return closed(task, decided)
+      return endTask(task, "rejected", [{ part: task.id, reason: decided }], decided)
+    }
+    case "approve": {
+      if (kind === "action-approval" || kind === "budget-increase" || kind === "scope-reduction") return undefined
+      if (behind === undefined) return closed(task, decided)
+      if (kind === "result-acceptance") return endTask(task, "accepted", behind.missing, decided, behind.dispatch)
+      return closed(task, decided)
+    }
+    case "accept-partial":
+      return closed(task, decided)
+    case "retry":
+    case "answer":
+      return undefined
+  }
+}
+
+/** Ends a task with what there is. */
+const closed = (task: TaskState, why: string): Action => {
+  const behind = task.tries.findLast(({ version }) => version === task.result)
+  if (behind === undefined) return endTask(task, "failed", [{ part: task.id, reason: why }], why)
+  const missing = behind.missing.length > 0 ? behind.missing : [{ part: task.id, reason: why }]
+  const status = behind.outcome === "accepted" && behind.missing.length === 0 ? "accepted" : "partial"
+  return endTask(task, status, status === "accepted" ? [] : missing, why, behind.dispatch)
+}
+
+const accepting = ["approve", "reject", "retry"] as const
+
+const deliver = (state: RunState, spec: Spec, task: TaskState, last: Try, room: Room): Action | undefined => {
+  const seen = { worker: last.worker, confidence: last.confidence }
+  if (last.question !== undefined) {
+    const asked = `${last.worker} needs an answer for ${task.id}: ${last.question}`
+    return review(task, "question", "ambiguity", ["answer", "accept-partial", "reject"], asked, {
+      ...seen,
+      question: last.question
+    })
+  }
+  if (last.severity === "high") {
+    const asked = `${last.worker} has a finding of high severity in ${task.id}`
+    return review(task, "result-acceptance", "finding", accepting, asked, seen)
+  }
+  if (last.status === "needs-review") {
+    const asked = `${last.worker} wants a person to look at ${task.id}: ${lacks(last)}`
+    return review(task, "result-acceptance", "needs-review", accepting, asked, seen)
+  }
+  if (last.outcome !== "accepted") {
+    if (factsOf(spec, task).escalate) {
+      const asked = `${last.worker} left out ${lacks(last)}, and a partial result of ${task.id} would do harm`
+      return review(task, "escalation", "incomplete", ["accept-partial", "retry", "reject"], asked, seen)
+    }
+    return endTask(
+      task,
+      "partial",
+      last.missing,
+      `${task.id} is partial from ${last.worker}: it lacks ${lacks(last)}`,
+      last.dispatch
+    )
+  }
+  return weigh(state, spec, task, last, room)
+}
+
+const lacks = (last: Try): string =>
+  shorten(last.missing.map(({ part, reason }) => `${part} (${reason})`).join("; "), 500)
+
+/** What is done about the confidence of a result that is otherwise accepted. */
+const weigh = (state: RunState, spec: Spec, task: TaskState, last: Try, room: Room): Action | undefined => {
+  const threshold = spec.workers.get(last.worker)?.confidence ?? spec.policy.confidence
+  const { lowConfidence: low, reviewConfidence } = spec.policy
+  const plain = `${task.id} is accepted from ${last.worker}`
+  const earlier = task.tries.length - task.ladder > 1
+  if (last.confidence >= threshold && !(earlier && low === "cross-check")) {
+    return endTask(task, "accepted", last.missing, plain, last.dispatch)
+  }
+  const standing = task.tries
+    .slice(task.ladder)
+    .filter((each) => each.kind === undefined && each.outcome === "accepted")
+  const [head = last, ...tail] = standing.map((each) => ({
+    worker: each.worker,
+    confidence: each.confidence,
+    digest: each.digest ?? `${each.version}`
+  })) as ReadonlyArray<Confidence.Delivered>
+  const step = Confidence.next([head as Confidence.Delivered, ...tail], {
+    others: spec.workers.has(last.worker) ? standIns(state, spec, task, room, last.worker).others : [],
+    policy: { threshold, low: spec.workers.has(last.worker) ? low : "note", review: reviewConfidence }
+  })
+  switch (step._tag) {
+    case "Accept": {
+      const chosen = standing[step.index] ?? last
+      const note = step.note === "" ? plain : `${plain.replace(last.worker, chosen.worker)}: ${step.note}`
+      return endTask(task, "accepted", chosen.missing, note, chosen.dispatch)
+    }
+    case "Retry":
+    case "CrossCheck": {
+      const names = [step.worker]
+      return give(state, spec, task, step.worker, names, `${task.id} goes to ${step.worker} again: ${step.note}`, room)
+    }
+    case "Review":
+      return review(task, "result-acceptance", step.reason, accepting, `${task.id}: ${step.note}`, {
+        worker: last.worker,
+        confidence: last.confidence
+      })
+  }
+}
+
+const recover = (
+  state: RunState,
+  spec: Spec,
+  task: TaskState,
+  last: Try,
+  kind: NonNullable<Try["kind"]>,
+  room: Room
+): Action | undefined => {
+  const failed = `${last.worker} failed (${kind}: ${last.reason ?? "no reason given"})`
+  if (last.account !== undefined && spec.policy.atCap === "review") {
+    const asked = `${last.reason}; more may be spent only if a person says so`
+    return review(task, "budget-increase", "budget", ["approve", "reject"], asked, { account: last.account })
+  }
+  const history: Array<Recovery.Failed> = []
+  for (const { kind, worker } of task.tries.slice(task.ladder)) if (kind !== undefined) history.push({ worker, kind })
+  const { larger, others } = standIns(state, spec, task, room, last.worker)
+  const step = Recovery.next(history, {
+    others,
+    larger,
+    same: spec.workers.has(last.worker),
+    can: left(spec, task),
+    policy: spec.policy
+  })
+  switch (step._tag) {
+    case "SameWorker": {
+      const how =
+        step.rung === "correct" ? "it is asked to correct its answer" : "it gets one more try, freshly started"
+      return give(state, spec, task, step.worker, others, `${failed}; ${how}`, room)
+    }
+    case "OtherWorker":
+      return give(state, spec, task, step.worker, others, `${failed}; ${step.worker} takes over`, room)
+    case "Expand":
+      return expand(task, step.purpose, failed)
+    case "Review": {
+      const asked = `${failed}; a person decides what becomes of ${task.id}`
+      const reason = kind === "denied" ? "denied" : "incomplete"
+      return review(task, "escalation", reason, ["retry", "accept-partial", "reject"], asked, { worker: last.worker })
+    }
+    case "Incomplete": {
+      const why =
+        step.because === "no-other-worker" ? "no other worker is left" : `a failure of this kind is not retried`
+      return incomplete(spec, task, `${failed}; ${why}`, last)
+    }
+  }
+}
+
+/** The end of every ladder: what there is, a person, or nothing. */
+const incomplete = (spec: Spec, task: TaskState, why: string, last?: Try | "exhausted" | undefined): Action => {
+  const facts = factsOf(spec, task)
+  const rejected = typeof last === "object" && last.outcome === "rejected-quality"
+  const asked = task.answers.some(({ kind }) => kind === "scope-reduction")
+  if (rejected && facts.reduceScope && facts.optional.length > 0 && !asked) {
+    const note = `${why}; ${list(facts.optional)} may be dropped from ${task.id} if a person says so`
+    return review(task, "scope-reduction", "scope", ["approve", "reject"], note, { drop: facts.optional })
+  }
+  if (facts.escalate) {
+    const note = `${task.id} has no complete result, and a partial one would do harm: ${why}`
+    return review(task, "escalation", "incomplete", ["retry", "accept-partial", "reject"], note)
+  }
+  if (task.result !== undefined && !rejected) return closed(task, why)
+  return endTask(task, "failed", [{ part: task.id, reason: why }], why)
+}

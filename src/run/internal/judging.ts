@@ -1,0 +1,56 @@
+/**
+ * What is asked of an output beyond its schema: that its evidence holds, and that it is right.
+ *
+ * @since 0.1.0
+ */
+import * as Acceptance from "../Acceptance.ts"
+import type { Contract } from "../Contract.ts"
+import type { Task } from "../Coordinator.ts"
+import type { Judge } from "./attempt.ts"
+import { thrown } from "./orders.ts"
+import { shorten } from "./problems.ts"
+
+const nothing = {}
+
+/** Checks in this order: evidence and acceptance, then the task's own validation; then what the output means. */
+export const judgeOf = (template: Task<never, unknown> | undefined, contract: Contract): Judge => {
+  const { definitionOfDone } = contract
+  if (template?.validate === undefined && template?.label === undefined && definitionOfDone.length === 0) {
+    return () => nothing
+  }
+  return (result) => {
+    if (definitionOfDone.length > 0 && result.status === "completed") {
+      const { accepted, findings } = Acceptance.check(definitionOfDone, result.evidence)
+      if (!accepted) {
+        const open = findings.filter(({ mandatory, state }) => mandatory && state !== "met")
+        const said = open.map(({ reason, requirement, state }) => `${requirement} is ${state}: ${reason}`).join("; ")
+        return { against: shorten(said, 500) }
+      }
+    }
+    const { output } = result
+    if (output === undefined) return nothing
+    if (template?.validate !== undefined) {
+      const against = validated(template.validate, output, contract)
+      if (against !== undefined) return { against }
+    }
+    if (template?.label === undefined) return nothing
+    try {
+      return { label: template.label(output) }
+    } catch (error) {
+      return { against: `the label of the output cannot be told: ${thrown(error)}` }
+    }
+  }
+}
+
+const validated = (
+  validate: NonNullable<Task["validate"]>,
+  output: Parameters<NonNullable<Task["validate"]>>[0],
+  contract: Contract
+): string | undefined => {
+  try {
+    const sentences = validate(output, contract)
+    return sentences.length === 0 ? undefined : shorten(sentences.join("; "), 500)
+  } catch (error) {
+    return `the validation threw: ${thrown(error)}`
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * The result of a group out of the results of its tasks.
+ *
+ * @since 0.1.0
+ */
+import * as EffectResult from "effect/Result"
+import type * as Schema from "effect/Schema"
+
+import type * as Aggregate from "../Aggregate.ts"
+import { type Coordinator, localName, type Part } from "../Coordinator.ts"
+import type * as Outcome from "../Outcome.ts"
+import type { Envelope, Missing, Usage } from "../Result.ts"
+import type { DispatchEnd } from "../RunEvent.ts"
+import type { GroupState, RunState, TaskState } from "../RunState.ts"
+import { failure } from "./attempt.ts"
+import { thrown } from "./orders.ts"
+
+/** What a group comes to. */
+export interface Whole {
+  readonly outcome: DispatchEnd
+  readonly result: Envelope
+}
+
+const usable = (task: TaskState): boolean => task.status === "accepted" || task.status === "partial"
+
+const partsOf = (
+  state: RunState,
+  group: GroupState,
+  results: Pick<Outcome.Fold, "result">
+): ReadonlyArray<Part & { readonly task: TaskState }> =>
+  group.tasks.flatMap((id) => {
+    const task = state.tasks.get(id)
+    if (task === undefined) return []
+    const result = usable(task) ? results.result(id) : undefined
+    const template = localName(task.template ?? task.id)
+    const { reason, status } = task
+    return [
+      {
+        id: id.slice(id.lastIndexOf("/") + 1),
+        template,
+        status,
+        reason,
+        task,
+        ...(result === undefined ? {} : { result })
+      }
+    ]
+  })
+
+/** The outputs by task; of a task that was repeated, the newest. */
+const record = (parts: ReadonlyArray<Part>): EffectResult.Result<Schema.Json, string> => {
+  const outputs = parts.flatMap(({ result, template }) =>
+    result?.output === undefined ? [] : [[template, result.output] as const]
+  )
+  return outputs.length === 0
+    ? EffectResult.fail("no task gave a result")
+    : EffectResult.succeed(Object.fromEntries(outputs))
+}
+
+/** Merges a group that carries out a task. `chosen`: the task whose result is the group's. */
+export const mergeGroup = (
+  state: RunState,
+  group: GroupState,
+  coordinator: Coordinator<never, unknown> | undefined,
+  chosen: string | undefined,
+  results: Pick<Outcome.Fold, "result">
+): Whole => {
+  const parts = partsOf(state, group, results)
+  const one = chosen === undefined ? lastOf(group, parts) : parts.find(({ id }) => id === chosen)
+  const missing = missingOf(parts)
+  const stopped = group.stopping !== undefined && group.stopping.reason !== "accepted" ? group.stopping : undefined
+  if (one !== undefined) {
+    if (one.result !== undefined && stopped === undefined) {
+      const { outcome } = one.task.tries.findLast(({ version }) => version === one.task.result) ?? {
+        outcome: "accepted"
+      }
+      // What each part has used is charged to this task already.
+      return { outcome: one.status === "accepted" ? "accepted" : outcome, result: { ...one.result, usage: none } }
+    }
+    if (one.result === undefined && stopped === undefined) return failed(parts, one.reason)
+  }
+  const output = guarded(() => (coordinator?.merge ?? record)(parts))
+  if (EffectResult.isFailure(output)) return failed(parts, stopped?.note ?? output.failure, stopped !== undefined)
+  const lost = missing.length > 0 || stopped !== undefined
+  const reasons: ReadonlyArray<Missing> =
+    missing.length > 0 || stopped === undefined ? missing : [{ part: group.id, reason: stopped.note }]
+  const confidence = parts.reduce((least, { result }) => Math.min(least, result?.confidence ?? 1), 1)
+  return {
+    outcome: lost ? "partial" : "accepted",
+    result: {
+      status: lost ? "partial" : "completed",
+      output: output.success,
+      confidence,
+      evidence: parts.flatMap(({ result }) => result?.evidence ?? []),
+      usage: none,
+      missing: reasons
+    }
+  }
+}
+
+const none: Usage = {}
+
+/** A follow-up is over with the task that was done again. */
+const lastOf = <A>(group: GroupState, parts: ReadonlyArray<A>): A | undefined =>
+  group.kind === "follow-up" ? parts.at(-1) : undefined
+
+const missingOf = (parts: ReadonlyArray<Part & { readonly task: TaskState }>): ReadonlyArray<Missing> =>
+  parts.flatMap(({ id, reason, status, task }) =>
+    status === "accepted" || status === "skipped"
+      ? []
+      : status === "partial"
+        ? task.missing
+        : [{ part: id, reason: reason === "" ? "it gave no result" : reason }]
+  )
+
+const failed = (parts: ReadonlyArray<Part & { readonly task: TaskState }>, why: string, exhausted = false): Whole => {
+  const last = parts.findLast(({ task }) => !usable(task))?.task.tries.at(-1)
+  const kind = exhausted ? "exhausted" : (last?.kind ?? "capability")
+  const { outcome, result } = failure(kind, why)
+  return { outcome, result }
+}
+
+const guarded = (run: () => EffectResult.Result<Schema.Json, string>): EffectResult.Result<Schema.Json, string> => {
+  try {
+    return run()
+  } catch (error) {
+    return EffectResult.fail(`the results could not be merged: ${thrown(error)}`)
+  }
+}
+
+const entryStatus = (task: TaskState): Aggregate.Delivery["status"] => {
+  switch (task.status) {
+    case "accepted":
+      return "ok"
+    case "partial":
+    case "blocked":
+    case "cancelled":
+    case "skipped":
+      return task.status
+    default:
+      return task.tries.at(-1)?.outcome === "timed-out" || task.expired ? "timed-out" : "failed"
+  }
+}
+
+/** What the tasks of a run hand in to be merged, by task. */
+export const deliveries = (
+  state: RunState,
+  group: GroupState,
+  results: Pick<Outcome.Fold, "result">
+): Readonly<Record<string, Aggregate.Delivery>> =>
+  Object.fromEntries(
+    partsOf(state, group, results).map(({ reason, result, task, template }): [string, Aggregate.Delivery] => [
+      template,
+      {
+        status: entryStatus(task),
+        cause: reason,
+        ...(result?.output === undefined ? {} : { output: result.output, confidence: result.confidence })
+      }
+    ])
+  )
