@@ -109,6 +109,8 @@ export interface TaskData extends Omit<Contract.Fields, "task" | "version"> {
  * - `label`: what an output means to the coordinator of the group.
  * - `decompose`, `replan`, `followUp`: how the task is split when it is too large, planned anew when nobody is left, or
  *   followed up when its evidence does not hold. Each is used once for a task.
+ * - `merge`: its output out of the results of the tasks that it was split into or that were planned in its place. Default: the
+ *   output of the only one, otherwise the outputs by task.
  * - `reduceScope`: ask a person whether requirements that are not mandatory may be dropped before the task ends without them.
  *   Default false.
  *
@@ -129,6 +131,7 @@ export interface Task<in Input = unknown, out R = never> extends Omit<Contract.F
   readonly decompose?: ((failing: Failing) => ReadonlyArray<TaskData>) | undefined
   readonly replan?: ((failing: Failing) => ReadonlyArray<TaskData>) | undefined
   readonly followUp?: ((failing: Failing) => TaskData) | undefined
+  readonly merge?: ((parts: ReadonlyArray<Part>) => EffectResult.Result<Schema.Json, string>) | undefined
   readonly reduceScope?: boolean | undefined
 }
 

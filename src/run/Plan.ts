@@ -168,6 +168,7 @@ const ours: ReadonlySet<string> = new Set([
   "decompose",
   "replan",
   "followUp",
+  "merge",
   "reduceScope"
 ])
 

@@ -10,7 +10,7 @@ import type * as Schema from "effect/Schema"
 import * as Allowance from "../Allowance.ts"
 import * as Budget from "../Budget.ts"
 import * as Contract from "../Contract.ts"
-import type { Question } from "../Coordinator.ts"
+import type { Question, Task } from "../Coordinator.ts"
 import type * as Decider from "../Decider.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
@@ -18,12 +18,13 @@ import type { PlannedTask, RunEvent } from "../RunEvent.ts"
 import type { RunState, TaskState } from "../RunState.ts"
 import type { Order } from "../Worker.ts"
 import { accountsOf } from "./applying/draft.ts"
+import { failure } from "./attempt.ts"
 import { askCoordinator, askTemplate, type Asking } from "./consulting.ts"
 import { viewOf } from "./deciding/coordinating.ts"
 import type { Terms } from "./dispatch.ts"
 import { judgeOf } from "./judging.ts"
-import { deliveries, mergeGroup } from "./merging.ts"
-import { contractOf, inputOf, orderFor, type Sources, templateOf } from "./orders.ts"
+import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
+import { contractOf, inputOf, orderFor, type Sources, templateOf, thrown } from "./orders.ts"
 
 /** An order that begins once it is written down. */
 export interface Beginning {
@@ -283,11 +284,37 @@ const merge = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "M
     const key = state.tasks.get(id)?.template ?? id
     const coordinator = office.coordinators.get(key)
     const own = coordinator?.kind === group.kind ? coordinator : undefined
-    const { outcome, result } = mergeGroup(state, group, own, chosen, fold)
+    const task = state.tasks.get(id)
+    const template = task === undefined ? undefined : templateOf(hands.sources(), task)
+    const whole = meant(template, mergeGroup(state, group, mergeOf(own, template), chosen, fold))
+    const { label, outcome, result } = whole
     const note = `The tasks of ${id} are over: ${result.error?.reason ?? result.status}`
-    return take({ _tag: "Merged", at, group: id, kind: group.kind, outcome, result, note })
+    return take({
+      _tag: "Merged",
+      at,
+      group: id,
+      kind: group.kind,
+      outcome,
+      result,
+      ...(label === undefined ? {} : { label }),
+      note
+    })
   }
   return whole(hands, group.answers, chosen, at)
+}
+
+/** What the result of a group means to the group that it is a task of. */
+const meant = (
+  template: Task<never, unknown> | undefined,
+  whole: Whole
+): Whole & { readonly label?: string | undefined } => {
+  const { output } = whole.result
+  if (template?.label === undefined || output === undefined || whole.result.error !== undefined) return whole
+  try {
+    return { ...whole, label: template.label(output) }
+  } catch (error) {
+    return failure("malformed", `the label of the output cannot be told: ${thrown(error)}`)
+  }
 }
 
 /** The result of the run itself. */
@@ -298,7 +325,7 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
   const group = state.groups.get("")
   if (group === undefined) return
   const { aggregate, decodeOutput, reconcile } = office.desk
-  const base = mergeGroup(state, group, office.coordinators.get(""), chosen, fold)
+  const base = mergeGroup(state, group, mergeOf(office.coordinators.get(""), undefined), chosen, fold)
   let { outcome, result } = base
   let conflicts: ReadonlyArray<Schema.Json> = []
   let leftOut: ReadonlyArray<{ readonly part: string; readonly reason: string }> = []

@@ -7,7 +7,7 @@ import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
 import type * as Aggregate from "../Aggregate.ts"
-import { type Coordinator, localName, type Part } from "../Coordinator.ts"
+import { type Coordinator, localName, type Part, type Task } from "../Coordinator.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { Envelope, Missing, Usage } from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
@@ -56,11 +56,25 @@ const record = (parts: ReadonlyArray<Part>): EffectResult.Result<Schema.Json, st
     : EffectResult.succeed(Object.fromEntries(outputs))
 }
 
+/** What stands in for one task: its own output, where it is the only one. */
+const instead = (parts: ReadonlyArray<Part>): EffectResult.Result<Schema.Json, string> => {
+  const [only, more] = parts
+  if (more !== undefined || only?.result?.output === undefined) return record(parts)
+  return EffectResult.succeed(only.result.output)
+}
+
+/** How a group is merged where nobody says how. */
+export const mergeOf = (
+  coordinator: Coordinator<never, unknown> | undefined,
+  template: Task<never, unknown> | undefined
+): NonNullable<Coordinator["merge"]> =>
+  coordinator === undefined ? (template?.merge ?? instead) : (coordinator.merge ?? record)
+
 /** Merges a group that carries out a task. `chosen`: the task whose result is the group's. */
 export const mergeGroup = (
   state: RunState,
   group: GroupState,
-  coordinator: Coordinator<never, unknown> | undefined,
+  merge: NonNullable<Coordinator["merge"]>,
   chosen: string | undefined,
   results: Pick<Outcome.Fold, "result">
 ): Whole => {
@@ -78,7 +92,7 @@ export const mergeGroup = (
     }
     if (one.result === undefined && stopped === undefined) return failed(parts, one.reason)
   }
-  const output = guarded(() => (coordinator?.merge ?? record)(parts))
+  const output = guarded(() => merge(parts))
   if (EffectResult.isFailure(output)) return failed(parts, stopped?.note ?? output.failure, stopped !== undefined)
   const lost = missing.length > 0 || stopped !== undefined
   const reasons: ReadonlyArray<Missing> =
