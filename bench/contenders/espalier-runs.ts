@@ -43,7 +43,8 @@ const fanDesk = Desk.make("fan", {
       id: `t${i}`,
       worker: "desk.work",
       objective: "Do it",
-      input: (_, input) => input
+      // What is the same order twice is done once.
+      input: (_, { text }) => ({ text: `${text} ${i}` })
     })),
     { concurrency: fanOut.inFlight }
   )
