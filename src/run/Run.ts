@@ -72,7 +72,7 @@ import * as Contract from "./Contract.ts"
 import * as Desk from "./Desk.ts"
 import type { Draft } from "./internal/apply.ts"
 import { applyEvent } from "./internal/apply.ts"
-import { make } from "./internal/executor.ts"
+import { make, notHere } from "./internal/executor.ts"
 import { commit, fromRecord, toRecord } from "./internal/log.ts"
 import type { News } from "./internal/news.ts"
 import { tooMuch } from "./internal/plain.ts"
@@ -448,8 +448,8 @@ const command = Effect.fnUntraced(function* (
     const ack = Deferred.makeUnsafe<string | undefined>()
     live.tell({ ...news, ack })
     const refused = yield* Deferred.await(ack)
-    if (refused !== undefined) return yield* refuse(refused)
-    return
+    if (refused === undefined) return
+    if (refused !== notHere) return yield* refuse(refused)
   }
   const journal = yield* Journal.Journal
   // Whoever writes in between only makes this one look again.

@@ -35,6 +35,9 @@ import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { orderFor, type Sources } from "./orders.ts"
 
+/** What somebody is told whose word came when the run was no longer carried out here. */
+export const notHere = "the run is not carried out here any more"
+
 type Refused = Journal.VersionConflict | Journal.JournalError
 
 const now = Effect.map(Clock.currentTimeMillis, Math.floor)
@@ -68,6 +71,8 @@ export class Executor {
   private orders: Array<Beginning> = []
   private askings: Array<Asking> = []
   private recalls: Array<string> = []
+  /** Who waits to hear whether an event was taken, and those that were and have to be written first. */
+  private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
   private acks: Array<Deferred.Deferred<string | undefined>> = []
   private readonly fibers = new Map<string, Fiber.Fiber<void>>()
   private input: unknown
@@ -137,13 +142,25 @@ export class Executor {
           )
         )
       })
-    ).pipe(Effect.onInterrupt(() => this.interrupted()))
+    ).pipe(
+      Effect.onInterrupt(() => this.interrupted()),
+      Effect.ensuring(this.dismiss())
+    )
   }
 
-  private readonly tell = (news: News): void => {
-    if (!Queue.offerUnsafe(this.inbox, news) && news.ack !== undefined) {
-      Deferred.doneUnsafe(news.ack, Exit.succeed("the run is not being carried out here any more"))
-    }
+  private readonly tell = (news: News): void => void Queue.offerUnsafe(this.inbox, news)
+
+  /** Nobody listens any more: who still waits for an answer has to look elsewhere. */
+  private dismiss(): Effect.Effect<void> {
+    return Effect.map(
+      Effect.orElseSucceed(Queue.clear(this.inbox), () => []),
+      (left) => {
+        for (const { ack } of left) if (ack !== undefined) Deferred.doneUnsafe(ack, Exit.succeed(notHere))
+        for (const ack of [...this.askers.values(), ...this.acks.splice(0)])
+          Deferred.doneUnsafe(ack, Exit.succeed(notHere))
+        this.askers.clear()
+      }
+    )
   }
 
   private carry(first: ReadonlyArray<RunEvent>, scope: Scope.Scope): Effect.Effect<Outcome.Outcome, Refused> {
@@ -190,14 +207,10 @@ export class Executor {
     return Effect.map(now, (at) => {
       const events: Array<RunEvent> = []
       const draft = this.known()
-      for (const { ack, ...event } of news) {
-        if (ack === undefined) events.push({ ...event, at })
-        else {
-          // A person's word can come too late; who said it is told.
-          const refused = this.offer({ ...event, at })
-          if (refused === undefined) this.acks.push(ack)
-          else Deferred.doneUnsafe(ack, Exit.succeed(refused))
-        }
+      for (const { ack, ...told } of news) {
+        const event = { ...told, at }
+        if (ack !== undefined) this.askers.set(event, ack)
+        events.push(event)
       }
       if (draft.deadlineAt !== undefined && !draft.expired && draft.deadlineAt <= at) {
         events.push({ _tag: "DeadlinePassed", at, subject: "", note: `The time of ${this.run} is over` })
@@ -293,10 +306,16 @@ export class Executor {
         this.decide(at)
         also?.()
         yield* Effect.catchTag(this.write(), "VersionConflict", (conflict) => this.reconcile(conflict, events, at))
-        for (const ack of this.acks.splice(0)) Deferred.doneUnsafe(ack, Exit.succeed(undefined))
+        this.acknowledge()
         yield* this.begin(scope)
       })
     )
+  }
+
+  private acknowledge(): void {
+    if (this.askers.size === 0) return
+    for (const ack of this.acks.splice(0)) Deferred.doneUnsafe(ack, Exit.succeed(undefined))
+    this.askers.clear()
   }
 
   private decide(at: number): void {
@@ -309,6 +328,12 @@ export class Executor {
 
   /** Takes one piece of news in, and what follows from it by arithmetic. */
   private receive(event: RunEvent): void {
+    const asker = this.askers.get(event)
+    if (asker !== undefined) {
+      // A person's word can come too late; who said it is told.
+      this.answer(event, asker, this.offer(event))
+      return
+    }
     if (event._tag === "HealthChanged") {
       const { health = "healthy" } = this.state?.health.get(event.worker) ?? {}
       if (health === event.health) return
@@ -331,6 +356,13 @@ export class Executor {
       const note = `${dispatch} used ${used} ${measure}, more than was set aside; ${account} is closed`
       this.take({ _tag: "Overrun", at, task, dispatch, account, measure, limit, settled, note })
     }
+  }
+
+  /** A refusal is told at once, anything else when it is written. */
+  private answer(event: RunEvent, asker: Deferred.Deferred<string | undefined>, refused: string | undefined): void {
+    if (refused === undefined) return void this.acks.push(asker)
+    this.askers.delete(event)
+    Deferred.doneUnsafe(asker, Exit.succeed(refused))
   }
 
   /** Tells the health of the staff how a dispatch went. */
@@ -382,8 +414,14 @@ export class Executor {
       this.orders = []
       this.askings = []
       this.recalls = []
+      this.acks = []
       for (const event of events) {
+        const asker = this.askers.get(event)
         const refused = this.offer(event)
+        if (asker !== undefined) {
+          this.answer(event, asker, refused)
+          continue
+        }
         if (refused === undefined) continue
         const subject = "task" in event && event.task !== undefined ? event.task : ""
         this.take({ _tag: "Noticed", at, subject, what: "stale", note: `A ${event._tag} came too late: ${refused}` })
@@ -514,7 +552,7 @@ export class Executor {
       for (const event of yield* this.dated(reported)) this.receive(event)
       const note = `Asked to stop, with ${this.state.running} orders under way; resume to go on`
       yield* this.suspend("asked", note, at)
-      for (const ack of this.acks.splice(0)) Deferred.doneUnsafe(ack, Exit.succeed(undefined))
+      this.acknowledge()
     }).pipe(Effect.catch((error) => Effect.logWarning(`Run: ${this.run} could not be left suspended`, error)))
   }
 }
