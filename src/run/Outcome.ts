@@ -30,9 +30,10 @@
 import type * as Schema from "effect/Schema"
 
 import * as Audit from "./Audit.ts"
+import type { Tier } from "./Autonomy.ts"
 import { applyEvent, type Draft } from "./internal/apply.ts"
 import type { Envelope, Evidence, Missing as MissingPart, Usage } from "./Result.ts"
-import type { Of, PlannedTask, RunEvent, StopReason, TaskEnd, Tier } from "./RunEvent.ts"
+import type { Of, PlannedTask, RunEvent, StopReason, TaskEnd } from "./RunEvent.ts"
 import type { RunStatus } from "./RunState.ts"
 
 /**

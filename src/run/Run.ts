@@ -216,8 +216,8 @@ export interface StartOptions<Input> extends Watching {
 export const makeId: Effect.Effect<string> = Effect.gen(function* () {
   const now = yield* DateTime.now
   const stamp = DateTime.formatIso(now).slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-")
-  const random = yield* Random.nextIntBetween(0, 0x1000000)
-  return `${stamp}-${random.toString(16).padStart(6, "0")}`
+  const parts = [yield* Random.nextIntBetween(0, 0x1000000), yield* Random.nextIntBetween(0, 0x1000000)]
+  return `${stamp}-${parts.map((part) => part.toString(16).padStart(6, "0")).join("")}`
 })
 
 const idPattern = /^[A-Za-z0-9][\w.-]{0,99}$/

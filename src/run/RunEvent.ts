@@ -46,6 +46,7 @@
  */
 import * as Schema from "effect/Schema"
 
+import { Tier } from "./Autonomy.ts"
 import { ErrorKind, Envelope, ErrorInfo, Missing, Usage } from "./Result.ts"
 
 /**
@@ -207,20 +208,6 @@ export const WorkerHealth = Schema.Literals(["healthy", "degraded", "ready-for-p
  * @since 0.1.0
  */
 export type WorkerHealth = typeof WorkerHealth.Type
-
-/**
- * How much a workflow may do without a person.
- *
- * @category models
- * @since 0.1.0
- */
-export const Tier = Schema.Literals(["low", "medium", "full"])
-
-/**
- * @category models
- * @since 0.1.0
- */
-export type Tier = typeof Tier.Type
 
 /**
  * What is asked of a person.

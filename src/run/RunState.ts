@@ -34,6 +34,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
+import { Tier } from "./Autonomy.ts"
 import * as Budget from "./Budget.ts"
 import { applyEvent, copy, type Draft } from "./internal/apply.ts"
 import { ErrorInfo, ErrorKind, Missing, Status } from "./Result.ts"
@@ -49,7 +50,6 @@ import {
   StopReason,
   SuspendReason,
   TaskEnd,
-  Tier,
   WorkerHealth,
   type RunEvent
 } from "./RunEvent.ts"

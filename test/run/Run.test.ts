@@ -188,10 +188,10 @@ describe("Run", () => {
       Effect.gen(function* () {
         yield* TestClock.setTime(1_795_000_000_000)
         const id = yield* Run.makeId.pipe(Random.withSeed("seed"))
-        assert.match(id, /^20261118-110640-[0-9a-f]{6}$/)
+        assert.match(id, /^20261118-110640-[0-9a-f]{12}$/)
         assert.strictEqual(yield* Run.makeId.pipe(Random.withSeed("seed")), id)
         const { run } = yield* Run.start(desk([worker("one", done)], [task("a")]), { input: "go" })
-        assert.match(run, /^20261118-110640-[0-9a-f]{6}$/)
+        assert.match(run, /^20261118-110640-[0-9a-f]{12}$/)
       }).pipe(memory)
     )
 
