@@ -1,0 +1,320 @@
+/**
+ * A supervisor that asks once for a whole plan and then carries it out.
+ *
+ * Whoever plans, a model or code, answers with a list of tasks as plain data. The list is checked before anything runs:
+ * its schema, who is to do what, what needs what, and what it may touch and spend. A bad plan is handed back once with
+ * everything that is wrong with it; after a second one the declared fallback stands in.
+ *
+ * **Details**
+ *
+ * - The plan is an event: it is made once, and a resumed run goes on with it.
+ * - Tasks that need nothing from each other run side by side, as those of a declared plan do.
+ * - A field that no task has is left out, whatever it says, and the record tells so: a plan cannot say that a task is done,
+ *   approved or whose turn it is. Inside a field, what is not known is refused.
+ * - A task that names no limit has that of the planner, and one that names no permissions has none.
+ * - A task whose name a task of the fallback has as well is called `name#planned`.
+ *
+ * | the answer | what follows |
+ * |---|---|
+ * | a plan that holds | its tasks |
+ * | none, for the first time | it is asked again, and told every problem |
+ * | none, for the second time | the tasks of the fallback; where that is `"review"`, a person is asked |
+ *
+ * A person's `answer` is a plan in the same form; `accept-partial` ends the group with what there is; `reject` stops it.
+ *
+ * **Invariants**
+ *
+ * - P1. No task is planned that asks for more than the planner's limits and permissions.
+ *
+ * **Example** (A plan with somebody who does not exist)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Planner } from "espalier/run"
+ *
+ * const planner = Planner.make({
+ *   plan: () => Effect.succeed([{ id: "links", worker: "docs.lnks", objective: "Find dead links" }]),
+ *   fallback: "review"
+ * })
+ * const question = {
+ *   run: "r1",
+ *   consult: "r1/consult/1",
+ *   purpose: "plan" as const,
+ *   input: "release",
+ *   workers: [{ name: "docs.links", description: "Finds dead links", capabilities: ["check-links"], available: true }],
+ *   tasks: [],
+ *   left: {}
+ * }
+ *
+ * const refused = Effect.runSync(Effect.flip(planner.decide(question)))
+ * const message = 'PLAN_INVALID: [0].worker must be one of: docs.links, got "docs.lnks"'
+ * refused instanceof Planner.PlanInvalid ? refused.message : "" // => message
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as EffectResult from "effect/Result"
+import * as Schema from "effect/Schema"
+
+import * as Failure from "../Failure.ts"
+import type * as Contract from "./Contract.ts"
+import * as ContractPolicy from "./ContractPolicy.ts"
+import * as Coordinator from "./Coordinator.ts"
+import { lastSaid, Told, told } from "./internal/choosing.ts"
+import * as plans from "./internal/plans.ts"
+import { Problem, sentence, shorten } from "./internal/problems.ts"
+import { count, listed, stop } from "./internal/visits.ts"
+import { contained, type Plan } from "./Plan.ts"
+import { Usage } from "./Result.ts"
+import type { Containment } from "./RunEvent.ts"
+
+/**
+ * A planner over a run, or a task, that begins with an `Input`; its plan needs `R`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Planner<in Input = unknown, out R = never> extends Coordinator.Coordinator<Input, R> {
+  readonly kind: "planner"
+  readonly decide: (question: Coordinator.Question<Input>) => Effect.Effect<Coordinator.Chosen, unknown, R>
+}
+
+/**
+ * The form of a plan: 1 to 50 tasks.
+ *
+ * **Details**
+ *
+ * - `id`: letters, digits, `.`, `_` and `-`, beginning with a letter, at most 64 characters; unique in the plan.
+ * - `worker`: a registered name. `capability`: what the task takes. One of them is required.
+ * - `needs`: ids of tasks of the plan that come before. Default none.
+ * - `acceptMissing`: run even when a need gave no result. Default false.
+ * - The rest are the fields of a contract, with its defaults, without `task` and `version`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const PlanData = Schema.Array(plans.Task).check(Schema.isMinLength(1), Schema.isMaxLength(plans.most))
+
+/**
+ * A plan that does not hold. The message names every problem.
+ *
+ * **Details**
+ *
+ * - `problems`: each with its path in the list of tasks. `usage`: what the answer cost.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class PlanInvalid extends Schema.TaggedError<PlanInvalid>("espalier/run/Planner/PlanInvalid")("PlanInvalid", {
+  problems: Schema.Array(Problem),
+  usage: Schema.optionalKey(Usage)
+}) {
+  /** @since 0.1.0 */
+  readonly [Failure.kind] = "malformed"
+
+  override get message(): string {
+    const all = this.problems.map((problem) => sentence(problem, "the plan")).join("; ")
+    return `PLAN_INVALID: ${shorten(all, 4000)}`
+  }
+}
+
+/**
+ * What a planner is made of.
+ *
+ * **Details**
+ *
+ * - `plan`: who plans. Its answer is checked; see {@link answer} for one that says what it cost.
+ * - `fallback`: the plan that stands in when there is none, of which only the tasks count, or `"review"` to ask a person.
+ * - `workers`: names that a plan may use, and whose capabilities it may ask for. Default: all that are there. Who takes
+ *   over from a worker that fails is chosen among all.
+ * - `limits`: the most that a task may spend. Default: no maximum.
+ * - `permissions`: what tasks may touch, by area. Default: nothing.
+ * - `dataClasses`: the classes of data that tasks may have. Default `ContractPolicy.dataClasses`.
+ * - `concurrency`: how many orders of the run may be under way at once, a whole number >= 1. Default 10.
+ * - `containment`: what a task that fails does to the others. Default `"isolate"`.
+ * - `merge`: the planner's output out of the results of its tasks. Default: the outputs by task.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<in Input, out E, out R> {
+  readonly plan: (question: Coordinator.Question<Input>) => Effect.Effect<unknown, E, R>
+  readonly fallback: Plan<Input, R> | "review"
+  readonly workers?: ReadonlyArray<string> | undefined
+  readonly limits?: Contract.Limits | undefined
+  readonly permissions?: Readonly<Record<string, ContractPolicy.Area>> | undefined
+  readonly dataClasses?: ReadonlyArray<string> | undefined
+  readonly concurrency?: number | undefined
+  readonly containment?: Containment | undefined
+  readonly merge?: ((parts: ReadonlyArray<Coordinator.Part>) => EffectResult.Result<Schema.Json, string>) | undefined
+}
+
+/**
+ * Makes a planner.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when a limit, an area, a data class, `concurrency` or a quorum is out of range. A fallback without
+ * tasks, and no worker at all that a plan may use, are found by `Desk.check`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <Input = unknown, E = never, R = never>(options: Options<Input, E, R>): Planner<Input, R> => {
+  const { dataClasses, fallback, limits, merge, permissions, plan, workers } = options
+  const tasks = fallback === "review" ? [] : fallback.tasks
+  const rules: plans.Rules = {
+    workers: workers === undefined ? undefined : new Set(workers),
+    policy: ContractPolicy.make({ limits, areas: permissions, dataClasses })
+  }
+  return {
+    kind: "planner",
+    tasks,
+    initial: [],
+    adds: true,
+    concurrency: count("Planner.make: concurrency", options.concurrency ?? 10),
+    containment: contained("Planner.make", options.containment),
+    next: (view) => next(view, rules, fallback === "review" ? undefined : tasks),
+    decide: (question) => {
+      const able = question.workers.filter(({ name }) => rules.workers?.has(name) ?? true)
+      return Effect.suspend(() => plan({ ...question, workers: able })).pipe(
+        Effect.flatMap((given) => Effect.fromResult(chosen(told(given), rules, able)))
+      )
+    },
+    ...(merge === undefined ? {} : { merge }),
+    problems: () => problems(options),
+    facts: {
+      workers: workers === undefined ? null : [...workers],
+      fallback: fallback === "review" ? fallback : "plan",
+      limits: { ...rules.policy.limits },
+      permissions: Object.fromEntries(
+        Object.entries(rules.policy.areas).map(([area, allowed]) => [
+          area,
+          [...(allowed._tag === "Paths" ? allowed.roots : allowed.names)]
+        ])
+      )
+    }
+  }
+}
+
+/**
+ * An answer that says what it cost.
+ *
+ * **Details**
+ *
+ * - `usage`: counted against the budget of the run. Default: not measured.
+ * - `note`: one sentence for the record. Default: how many tasks it has.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const answer = (
+  plan: unknown,
+  options?: { readonly usage?: Usage | undefined; readonly note?: string | undefined } | undefined
+): unknown => new Told(plan, options?.usage, options?.note)
+
+const chosen = (
+  { answer, note, usage }: Told,
+  rules: plans.Rules,
+  workers: ReadonlyArray<Coordinator.Candidate>
+): EffectResult.Result<Coordinator.Chosen, PlanInvalid> => {
+  const cost = usage === undefined ? {} : { usage }
+  return EffectResult.mapBoth(plans.check(answer, rules, workers), {
+    onFailure: (problems) => new PlanInvalid({ problems, ...cost }),
+    onSuccess: ({ dropped, tasks }) => {
+      const size = tasks.length === 1 ? "A plan of 1 task" : `A plan of ${tasks.length} tasks`
+      const without = dropped.length === 0 ? "" : `; left out of it: ${listed(dropped)}`
+      // The check has made it plain JSON.
+      return { answer: tasks as unknown as Schema.Json, ...cost, note: `${note ?? size}${without}` }
+    }
+  })
+}
+
+type Declared = ReadonlyArray<Coordinator.Task<never, unknown>>
+
+const next = (view: Coordinator.View, rules: plans.Rules, fallback: Declared | undefined): Coordinator.Next => {
+  const { consult, open, tasks } = view
+  if (open > 0) return { _tag: "Wait" }
+  if (tasks.length > 0) return { _tag: "Done", note: "The plan is carried out" }
+  const said = lastSaid(view)
+  if (said?.decision === "reject") {
+    return stop("rejected-by-reviewer", `${said.by} stopped the planning: ${said.note}`)
+  }
+  if (said?.decision === "accept-partial") {
+    return { _tag: "Done", note: `${said.by} let stand what there is: ${said.note}` }
+  }
+  if (consult === undefined) return { _tag: "Consult", purpose: "plan", note: "A plan is asked for" }
+  switch (consult.status) {
+    case "open":
+      return { _tag: "Wait" }
+    case "answered": {
+      const plan = plans.check(consult.answer, rules, undefined)
+      return EffectResult.isSuccess(plan)
+        ? add(plan.success.tasks, fallback, "The plan is carried out")
+        : stop("untrusted-state", `The plan that was chosen does not hold any more: ${first(plan.failure)}`)
+    }
+    case "failed": {
+      const why = consult.error?.reason ?? "no reason given"
+      if (consult.failures < 2) {
+        return { _tag: "Consult", purpose: "plan", note: `The plan could not be used: ${why}` }
+      }
+      const last = `No plan could be used, the last one because of: ${why}`
+      if (fallback === undefined) return heard(view, rules, last)
+      if (fallback.length === 0) return stop("no-ready-task", `${last}; the fallback has no tasks`)
+      const planned = fallback.map((task) => Coordinator.planned(task))
+      return { _tag: "Add", tasks: planned, note: `${last}; the fallback stands in` }
+    }
+  }
+}
+
+/** What a person said about a plan that there is not, or the question. */
+const heard = (view: Coordinator.View, rules: plans.Rules, why: string): Coordinator.Next => {
+  const said = lastSaid(view)
+  if (said?.decision !== "answer") {
+    return { _tag: "Review", reason: "no-route", note: `${why}; a person plans` }
+  }
+  const plan = plans.check(said.answer, rules, undefined)
+  return EffectResult.isSuccess(plan)
+    ? add(plan.success.tasks, undefined, `${said.by} made a plan: ${said.note}`)
+    : {
+        _tag: "Review",
+        reason: "no-route",
+        note: `${why}; the plan of ${said.by} does not hold: ${first(plan.failure)}`
+      }
+}
+
+const first = (problems: ReadonlyArray<Problem>): string =>
+  shorten(problems.map((problem) => sentence(problem, "the plan")).join("; "), 1000)
+
+const add = (
+  tasks: ReadonlyArray<Coordinator.TaskData>,
+  fallback: Declared | undefined,
+  note: string
+): Coordinator.Next => {
+  // What is declared of a task of the fallback must not be taken for what is declared of one with the same name.
+  const taken = new Set(fallback?.map(({ id }) => id))
+  const local = (id: string): string => (taken.has(id) ? `${id}#planned` : id)
+  return {
+    _tag: "Add",
+    tasks: tasks.map((task) =>
+      Coordinator.plannedData({ ...task, id: local(task.id), needs: (task.needs ?? []).map(local) })
+    ),
+    note
+  }
+}
+
+const problems = ({
+  fallback,
+  workers
+}: Pick<Options<never, unknown, unknown>, "fallback" | "workers">): ReadonlyArray<Coordinator.Problem> => {
+  const found: Array<Coordinator.Problem> = []
+  if (workers?.length === 0) {
+    found.push({ rule: "no-worker", subject: "planner", message: "the planner may use no workers" })
+  }
+  if (fallback === "review") return found
+  if (fallback.tasks.length === 0) {
+    found.push({ rule: "no-fallback", subject: "planner", message: "the planner's fallback has no tasks" })
+  }
+  return [...found, ...(fallback.problems?.() ?? [])]
+}
