@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result, type Schema } from "effect"
 import { Failure } from "espalier"
-import { Repetition, Router } from "espalier/run"
+import { type Repetition, Router } from "espalier/run"
 
 import { type Came, candidate, ended, ids, part, play, question, seen, view, type World } from "./coordinators.ts"
 import { dice } from "./simulate.ts"
