@@ -28,8 +28,7 @@
  *
  * **Gotchas**
  *
- * The same order is not carried out twice in a run: a node that is visited again with the same inputs gives the recorded
- * outcome again, unless it says `fresh`. A node that waits for something to change has to say so.
+ * A visit is a new order, also with the same inputs: what should be done once belongs before the loop.
  *
  * **Example** (A draft that is corrected until it holds)
  *
@@ -203,8 +202,12 @@ type Begin<N> = [Taking<N>] extends [never]
     ? Input
     : never
 
-type Taking<N> = N extends { readonly input: (accepted: never, input: infer Input) => unknown }
-  ? (input: Input) => void
+type Taking<N> = N extends unknown
+  ? "input" extends keyof N
+    ? NonNullable<N["input"]> extends (accepted: never, input: infer Input) => unknown
+      ? (input: Input) => void
+      : never
+    : never
   : never
 
 /**

@@ -123,6 +123,14 @@ test("R-205 what a node's own coordinator needs, and what the graph begins with,
       edges: { all: { done: "finish" } }
     })
   same<Coordinator.Requires<ReturnType<typeof graph>>, Model>()
+  // Nodes that were annotated keep what they begin with and need, too.
+  const annotated = () =>
+    Graph.make({
+      start: "a",
+      nodes: { a: of<Graph.Node<{ a: 1 }, Model, "ok">>(), b: of<Graph.Node<{ b: 2 }, never, "ok">>() },
+      edges: { a: { ok: "b" }, b: { ok: "finish" } }
+    })
+  same<ReturnType<typeof annotated>, Graph.Graph<{ a: 1 } & { b: 2 }, Model>>()
   same<ReturnType<typeof graph> extends Graph.Graph<infer Input, never | Model> ? Input : never, number>()
 })
 
