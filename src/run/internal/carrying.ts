@@ -7,10 +7,11 @@ import * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
+import * as Failure from "../../Failure.ts"
 import * as Allowance from "../Allowance.ts"
 import * as Budget from "../Budget.ts"
 import * as Contract from "../Contract.ts"
-import type { Question, Task } from "../Coordinator.ts"
+import type { Question } from "../Coordinator.ts"
 import type * as Decider from "../Decider.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
@@ -24,7 +25,8 @@ import { viewOf } from "./deciding/coordinating.ts"
 import type { Terms } from "./dispatch.ts"
 import { judgeOf } from "./judging.ts"
 import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
-import { contractOf, inputOf, orderFor, type Sources, templateOf, thrown } from "./orders.ts"
+import { acceptedBy, contractOf, inputOf, orderFor, type Sources, templateOf } from "./orders.ts"
+import { thrown } from "./problems.ts"
 
 /** An order that begins once it is written down. */
 export interface Beginning {
@@ -40,6 +42,8 @@ export interface Hands {
   readonly sources: () => Sources
   readonly state: () => RunState
   readonly take: (event: RunEvent) => void
+  /** As `take`, for what may turn out to be impossible: the reason then. */
+  readonly offer: (event: RunEvent) => string | undefined
   readonly begin: (beginning: Beginning) => void
   readonly ask: (asking: Asking) => void
   readonly recall: (dispatch: string) => void
@@ -70,7 +74,11 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
       const on = hands.state().tasks.get(group)
       const prefix = on === undefined ? "" : prefixFor(hands.state(), on)
       const template = on === undefined ? "" : `${on.template ?? on.id}/`
-      return take({ _tag: "TasksAdded", at, group, tasks: tasks.map((task) => under(task, prefix, template)), note })
+      const added = tasks.map((task) => under(task, prefix, template))
+      const refused = hands.offer({ _tag: "TasksAdded", at, group, tasks: added, note })
+      if (refused === undefined) return
+      const said = `no tasks can be added (${note}): ${refused}`
+      return take({ _tag: "GroupStopping", at, group, reason: "no-ready-task", recall: false, note: said })
     }
     case "StopGroup": {
       const { group, note, reason, recall } = action
@@ -111,12 +119,10 @@ const under = (task: PlannedTask, prefix: string, template: string): PlannedTask
 }
 
 /** Where the names of a task's own tasks begin; another name for each time that it is opened. */
-const prefixFor = (state: RunState, task: TaskState, fresh = false, kind = ""): string => {
+const prefixFor = (state: RunState, task: TaskState, kind = ""): string => {
   const base = kind === "" ? `${task.id}/` : `${task.id}/${kind}/`
-  if (!fresh) {
-    const [first] = state.groups.get(task.id)?.tasks ?? []
-    return first === undefined ? base : first.slice(0, first.lastIndexOf("/") + 1)
-  }
+  const [first] = state.groups.get(task.id)?.tasks ?? []
+  if (first !== undefined) return first.slice(0, first.lastIndexOf("/") + 1)
   const times = task.tries.filter(({ dispatch, worker }) => dispatch === undefined && !worker.includes(".")).length
   return times === 0 || kind !== "" ? base : `${base}${times + 1}/`
 }
@@ -128,14 +134,14 @@ const openGroup = (hands: Hands, action: Extract<Decider.Action, { readonly _tag
   if (task === undefined) return
   const key = task.template ?? task.id
   const coordinator = answer === undefined ? hands.office.coordinators.get(key) : undefined
-  const prefix = prefixFor(state, task, true, coordinator === undefined ? kind : "")
+  const prefix = prefixFor(state, task, coordinator === undefined ? kind : "")
   const tasks =
     coordinator === undefined
       ? // An answer was checked before it became an event.
         ((answer ?? []) as unknown as ReadonlyArray<PlannedTask>).map((each) => beneath(each, prefix))
       : coordinator.initial.map((each) => under(each, prefix, `${key}/`))
   const { deadlineMillis, ...limits } = templateOf(hands.sources(), task).limits ?? {}
-  hands.take({
+  const refused = hands.offer({
     _tag: "GroupOpened",
     at,
     task: id,
@@ -146,6 +152,9 @@ const openGroup = (hands: Hands, action: Extract<Decider.Action, { readonly _tag
     ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
     note
   })
+  if (refused === undefined) return
+  const why = `${id} cannot be carried out by tasks of its own (${kind}): ${refused}`
+  hands.take({ _tag: "TaskEnded", at, task: id, status: "failed", missing: [{ part: id, reason: why }], note: why })
 }
 
 const beneath = (task: PlannedTask, prefix: string): PlannedTask => ({
@@ -286,7 +295,7 @@ const merge = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "M
     const own = coordinator?.kind === group.kind ? coordinator : undefined
     const task = state.tasks.get(id)
     const template = task === undefined ? undefined : templateOf(hands.sources(), task)
-    const whole = meant(template, mergeGroup(state, group, mergeOf(own, template), chosen, fold))
+    const whole = judged(hands, task, mergeGroup(state, group, mergeOf(own, template), chosen, fold))
     const { label, outcome, result } = whole
     const note = `The tasks of ${id} are over: ${result.error?.reason ?? result.status}`
     return take({
@@ -303,18 +312,21 @@ const merge = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "M
   return whole(hands, group.answers, chosen, at)
 }
 
-/** What the result of a group means to the group that it is a task of. */
-const meant = (
-  template: Task<never, unknown> | undefined,
+/** What a task asks of its output is asked of what its own tasks came to, too. */
+const judged = (
+  hands: Hands,
+  task: TaskState | undefined,
   whole: Whole
 ): Whole & { readonly label?: string | undefined } => {
-  const { output } = whole.result
-  if (template?.label === undefined || output === undefined || whole.result.error !== undefined) return whole
-  try {
-    return { ...whole, label: template.label(output) }
-  } catch (error) {
-    return failure("malformed", `the label of the output cannot be told: ${thrown(error)}`)
-  }
+  const { result } = whole
+  if (task === undefined || result.output === undefined || result.error !== undefined) return whole
+  const sources = hands.sources()
+  const contract = contractOf(sources, hands.state(), task)
+  if (EffectResult.isFailure(contract)) return whole
+  const { against, label } = judgeOf(templateOf(sources, task), contract.success)(result)
+  if (against === undefined) return { ...whole, label }
+  const refused = failure("malformed", against, "rejected-quality")
+  return { ...refused, result: { ...refused.result, evidence: result.evidence } }
 }
 
 /** The result of the run itself. */
@@ -473,19 +485,13 @@ export const asking = (
       return { consult, subject, effect: Effect.die(new Error(contract.failure)) }
     }
     const last = task.tries.at(-1)
-    const accepted = Object.fromEntries(
-      task.needs.flatMap((need) => {
-        const output = fold.result(need)?.output
-        return output === undefined ? [] : [[need.slice(need.lastIndexOf("/") + 1), output] as const]
-      })
-    )
     const failing = (fold.evidence(subject) ?? []).filter(
       ({ exitStatus }) => exitStatus !== undefined && exitStatus !== 0
     )
     const effect = askTemplate(
       templateOf(sources, task),
       purpose,
-      { contract: contract.success, accepted, reason: last?.reason ?? "", failing },
+      { contract: contract.success, accepted: acceptedBy(sources, state, task), reason: last?.reason ?? "", failing },
       { key, planned: plannedOf(task) },
       (worker, capability) => {
         if (worker === undefined && capability === undefined) return "it names neither a worker nor a capability"
@@ -501,11 +507,18 @@ export const asking = (
     return { consult, subject, effect: Effect.die(new Error(`nobody can be asked for ${purpose}`)) }
   }
   const refused = group.consult?.error
+  let input: unknown
+  try {
+    input = inputOf(sources, state, subject)
+  } catch (error) {
+    const why = `the inputs of ${subject} cannot be made: ${thrown(error)}`
+    return { consult, subject, effect: Effect.fail(Failure.malformed(why)) }
+  }
   const question: Question = {
     run: state.run,
     consult,
     purpose,
-    input: inputOf(sources, state, subject),
+    input,
     workers: [...office.spec.workers.values()].map(({ available, capabilities, name }) => ({
       name,
       description: office.staff.posts.get(name)?.seat.worker.description ?? "",

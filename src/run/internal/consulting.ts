@@ -11,15 +11,15 @@ import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../../Failure.ts"
-import type * as Contract from "../Contract.ts"
+import * as Contract from "../Contract.ts"
 import { plannedData, type Coordinator, type Question, type Task, type TaskData } from "../Coordinator.ts"
+import * as Plan from "../Plan.ts"
 import type * as Recovery from "../Recovery.ts"
 import type { Evidence } from "../Result.ts"
 import { PlannedTask } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
 import type { News } from "./news.ts"
-import { thrown } from "./orders.ts"
-import { problemsOf, sentences } from "./problems.ts"
+import { problemsOf, sentences, thrown } from "./problems.ts"
 
 /** A choice that is to be asked for. */
 export interface Asking {
@@ -68,7 +68,7 @@ export const askTemplate = (
 ): Asking["effect"] =>
   Effect.suspend(() => {
     const refuse = (reason: string) => Effect.fail(Failure.malformed(reason))
-    let tasks: ReadonlyArray<TaskData>
+    let tasks: unknown
     try {
       tasks =
         purpose === "decompose"
@@ -81,12 +81,16 @@ export const askTemplate = (
     } catch (error) {
       return refuse(`${purpose} of ${failing.contract.task} failed: ${thrown(error)}`)
     }
+    if (!Array.isArray(tasks)) return refuse(`${purpose} of ${failing.contract.task} must give a list of tasks`)
     if (tasks.length === 0) return refuse(`${purpose} of ${failing.contract.task} gave no tasks`)
     if (tasks.length > most) {
       return refuse(`${purpose} of ${failing.contract.task} gave ${tasks.length} tasks, at most ${most} are taken`)
     }
     const planned: Array<PlannedTask> = []
-    for (const task of tasks) {
+    const names = new Set<string>()
+    for (const task of tasks as ReadonlyArray<TaskData>) {
+      const wrong = illFormed(task, names)
+      if (wrong !== undefined) return refuse(`${purpose} of ${failing.contract.task}: ${wrong}`)
       const wider = widerThan(failing.contract, task)
       if (wider !== undefined) return refuse(`${task.id} is not within ${failing.contract.task}: ${wider}`)
       const unknown = workers(task.worker, task.capability)
@@ -94,6 +98,12 @@ export const askTemplate = (
       const inherits = { permissions: failing.contract.permissions, ...task }
       planned.push(plannedData(inherits as TaskData))
     }
+    const circle = Plan.cycle(planned)
+    if (circle.length > 0) return refuse(`tasks need each other in a circle: ${circle.join(" → ")}`)
+    const unknown = planned.flatMap(({ id, needs }) =>
+      needs.flatMap((need) => (names.has(need) ? [] : [`${id} needs an unknown task ${need}`]))
+    )
+    if (unknown[0] !== undefined) return refuse(unknown[0])
     if (purpose === "follow-up") {
       const { needs: _, template: __, id: ___, ...same } = self.planned
       const [first] = planned
@@ -104,6 +114,21 @@ export const askTemplate = (
     const answer = planned as unknown as Schema.Json
     return Effect.succeed({ answer, note: `${planned.length} tasks stand in for ${failing.contract.task}` })
   })
+
+/** What is wrong with one of the tasks by itself. */
+const illFormed = (task: unknown, names: Set<string>): string | undefined => {
+  if (typeof task !== "object" || task === null) return "a task must be a record"
+  const { acceptMissing, capability, id, inputs = {}, needs = [], worker, ...fields } = task as TaskData
+  const contract = Contract.parse({ ...fields, inputs, task: id })
+  if (EffectResult.isFailure(contract)) return contract.failure.message
+  if (names.has(id)) return `two tasks are called ${id}`
+  names.add(id)
+  if (new Set(needs).size !== needs.length) return `${id} names a need twice`
+  const words = [acceptMissing ?? false, capability ?? "", worker ?? ""]
+  return typeof words[0] === "boolean" && words.slice(1).every((word) => typeof word === "string")
+    ? undefined
+    : `${id}: worker and capability must be texts, acceptMissing must be true or false`
+}
 
 const limits = ["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const
 

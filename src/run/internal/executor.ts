@@ -103,6 +103,7 @@ export class Executor {
       sources: () => this.from(),
       state: () => this.known(),
       take: (event) => this.take(event),
+      offer: (event) => this.offer(event),
       begin: (beginning) => void this.orders.push(beginning),
       ask: (asking) => void this.askings.push(asking),
       recall: (dispatch) => void this.recalls.push(dispatch)

@@ -7,8 +7,7 @@ import * as Acceptance from "../Acceptance.ts"
 import type { Contract } from "../Contract.ts"
 import type { Task } from "../Coordinator.ts"
 import type { Judge } from "./attempt.ts"
-import { thrown } from "./orders.ts"
-import { shorten } from "./problems.ts"
+import { shorten, thrown } from "./problems.ts"
 
 const nothing = {}
 

@@ -13,7 +13,7 @@ import type { Envelope, Missing, Usage } from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { GroupState, RunState, TaskState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
-import { thrown } from "./orders.ts"
+import { thrown } from "./problems.ts"
 
 /** What a group comes to. */
 export interface Whole {

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
@@ -16,7 +15,7 @@ import type * as Outcome from "../Outcome.ts"
 import * as Plan from "../Plan.ts"
 import type { RunState, TaskState } from "../RunState.ts"
 import type { MissingInput, Order, Prepared, PreviousError } from "../Worker.ts"
-import { shorten } from "./problems.ts"
+import { thrown } from "./problems.ts"
 
 /** Everything that orders are made of, beside the state. */
 export interface Sources {
@@ -42,6 +41,8 @@ export const inputOf = (sources: Sources, state: RunState, group: string): unkno
   if (task === undefined) return sources.input
   const given = task.amendment?.["inputs"]
   if (given !== undefined) return given
+  const same = repeated(state, task)
+  if (same !== undefined) return inputOf(sources, state, same.id)
   const template = templateOf(sources, task)
   return (
     template.input?.(upstream(state, task, sources.results).accepted, inputOf(sources, state, task.parent) as never) ??
@@ -49,8 +50,18 @@ export const inputOf = (sources: Sources, state: RunState, group: string): unkno
   )
 }
 
-/** What it says of an error that user code has thrown. */
-export const thrown = (error: unknown): string => shorten(Predicate.isError(error) ? error.message : String(error), 300)
+/** The task that is done once more by this one, after a follow-up. */
+const repeated = (state: RunState, task: TaskState): TaskState | undefined => {
+  const parent = state.tasks.get(task.parent)
+  return parent !== undefined && task.template === (parent.template ?? parent.id) ? parent : undefined
+}
+
+/** The outputs that a task builds on; one that is done once more has those of before, too. */
+export const acceptedBy = (sources: Sources, state: RunState, task: TaskState): Accepted => {
+  const same = repeated(state, task)
+  const { accepted } = upstream(state, task, sources.results)
+  return same === undefined ? accepted : { ...acceptedBy(sources, state, same), ...accepted }
+}
 
 /** The contract of a task as it stands, or why there is none. */
 export const contractOf = (
@@ -59,13 +70,9 @@ export const contractOf = (
   task: TaskState
 ): EffectResult.Result<Contract.Contract, string> => {
   const template = templateOf(sources, task)
-  let inputs: unknown = {}
+  let inputs: unknown
   try {
-    inputs =
-      template.input?.(
-        upstream(state, task, sources.results).accepted,
-        inputOf(sources, state, task.parent) as never
-      ) ?? {}
+    inputs = inputOf(sources, state, task.id)
   } catch (error) {
     return EffectResult.fail(`CONTRACT_INVALID: the inputs of ${task.id} cannot be made: ${thrown(error)}`)
   }
@@ -104,7 +111,7 @@ export const orderFor = (
           versions: versions(state, task)
         })
   if (EffectResult.isFailure(checked)) return EffectResult.fail(checked.failure.message)
-  const { accepted, artefacts, missing } = upstream(state, task, sources.results)
+  const { artefacts, missing } = upstream(state, task, sources.results)
   const order: Prepared = {
     run: state.run,
     task: task.id,
@@ -113,7 +120,7 @@ export const orderFor = (
     idempotencyKey: `${state.run}/${task.id}`,
     contract: checked.success,
     input: undefined,
-    accepted,
+    accepted: acceptedBy(sources, state, task),
     artefacts,
     missing,
     previous: previous(task),

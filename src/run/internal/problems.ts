@@ -141,6 +141,13 @@ export const sentences = (problems: ReadonlyArray<Problem>, subject?: string | u
 }
 
 /**
+ * What it says of an error that user code has thrown.
+ *
+ * @since 0.1.0
+ */
+export const thrown = (error: unknown): string => shorten(Predicate.isError(error) ? error.message : String(error), 300)
+
+/**
  * Decodes with a schema and answers with every problem instead of the first issue. A getter or a proxy that throws is a
  * problem too.
  *

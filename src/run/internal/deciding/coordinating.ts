@@ -4,9 +4,10 @@
  * @since 0.1.0
  */
 import { localName, type Next, type Seen, type View } from "../../Coordinator.ts"
-import type { Action, Spec } from "../../Decider.ts"
+import type { Action, CoordinatorFacts, Spec } from "../../Decider.ts"
 import type { GroupState, RunState, TaskState } from "../../RunState.ts"
 import { hasEnded } from "../applying/draft.ts"
+import { thrown } from "../problems.ts"
 
 /** The declared task that a group's coordinator belongs to; empty for the run itself. */
 const templateOf = (state: RunState, group: GroupState): string => {
@@ -30,7 +31,17 @@ export const coordinate = (state: RunState, spec: Spec, group: GroupState, actio
     if (group.open === 0) merge(group, undefined, actions)
     return
   }
-  move(group, own.next(viewOf(state, group)), spec, actions)
+  move(group, nextOf(own, viewOf(state, group)), spec, actions)
+}
+
+/** A coordinator that throws has nothing more to say: what is under way is waited for, and its group ends. */
+const nextOf = (coordinator: CoordinatorFacts, view: View): Next => {
+  try {
+    return coordinator.next(view)
+  } catch (error) {
+    const note = `the ${coordinator.kind} threw: ${thrown(error)}`
+    return { _tag: "Stop", reason: "no-ready-task", recall: false, note }
+  }
 }
 
 type Stop = Pick<Extract<Action, { readonly _tag: "StopGroup" }>, "reason" | "recall" | "note">

@@ -123,7 +123,7 @@ const first = (state: RunState, spec: Spec, task: TaskState, room: Room): Action
       const rungs = Recovery.next([{ worker: task.worker ?? "", kind: "capability" }], {
         others: [],
         same: false,
-        can: left(spec, task),
+        can: left(state, spec, task),
         policy: spec.policy
       })
       if (rungs._tag === "Expand") return expand(task, rungs.purpose, route.why)
@@ -207,11 +207,17 @@ const basis = (state: RunState, task: TaskState): number => {
   return least
 }
 
-/** The expansions that a task has left. */
-const left = (spec: Spec, task: TaskState): ReadonlySet<Recovery.Expansion> => {
+/** The expansions that a task has left. One that is done once more has none of those that led to it. */
+const left = (state: RunState, spec: Spec, task: TaskState): ReadonlySet<Recovery.Expansion> => {
   const { can } = factsOf(spec, task)
-  if (can.size === 0 || task.expansions.length === 0) return can
-  return new Set([...can].filter((each) => !task.expansions.includes(each)))
+  if (can.size === 0) return can
+  const key = task.template ?? task.id
+  const had = new Set<string>()
+  for (let each: TaskState | undefined = task; each !== undefined; each = state.tasks.get(each.parent)) {
+    if ((each.template ?? each.id) !== key) break
+    for (const purpose of each.expansions) had.add(purpose)
+  }
+  return had.size === 0 ? can : new Set([...can].filter((each) => !had.has(each)))
 }
 
 const expand = (task: TaskState, purpose: Recovery.Expansion, why: string): Action => ({
@@ -362,7 +368,7 @@ const recover = (
     others,
     larger,
     same: spec.workers.has(last.worker),
-    can: left(spec, task),
+    can: left(state, spec, task),
     policy: spec.policy
   })
   switch (step._tag) {
