@@ -130,6 +130,7 @@ describe("Patterns, in a run", () => {
   it.effect("R-204 D18 a model that misbehaves is corrected once, and then its choice counts", () =>
     Effect.gen(function* () {
       const said: Array<unknown> = ["Research", " research ", "write", "finish"]
+      const told: Array<string | undefined> = []
       const router = Router.make({
         tasks: [
           { id: "research", worker: "d.one", objective: "Find out" },
@@ -140,16 +141,52 @@ describe("Patterns, in a run", () => {
             input: ({ research }: Coordinator.Accepted) => ({ research })
           }
         ],
-        choose: () => Effect.sync(() => said.shift()),
+        choose: ({ refused }) => Effect.sync(() => (told.push(refused?.reason), said.shift())),
         fallback: "review"
       })
       const outcome = yield* Run.start(office(router).built, options)
       assert.strictEqual(outcome.status, "completed")
+      const none = `ROUTING_ERROR: "Research" is none of: research, write, finish, none`
+      assert.deepStrictEqual(told, [undefined, none, undefined, undefined])
       assert.deepStrictEqual(outputs(outcome), { "research#2": "one({})", "write#3": `two({"research":"one({})"})` })
       const refused = (yield* history("r1")).flatMap((event) => (event._tag === "DecisionFailed" ? [event.error] : []))
       assert.deepStrictEqual(refused, [
         { kind: "malformed", reason: `ROUTING_ERROR: "Research" is none of: research, write, finish, none` }
       ])
+    }).pipe(memory)
+  )
+
+  it.effect(
+    "R-210 what a choice costs is charged to the run, also a bad one, and nobody is asked once it is spent",
+    () =>
+      Effect.gen(function* () {
+        const said: Array<unknown> = ["nobody", "research", "research"]
+        const router = Router.make({
+          tasks: [{ id: "research", worker: "d.one", objective: "Find out", fresh: true }],
+          choose: () => Effect.sync(() => Router.answer(said.shift(), { usage: { tokens: 60 } })),
+          fallback: "review"
+        })
+        const { built, calls } = office(router, (_, _i, times) => Effect.succeed(`found ${times}`))
+        const outcome = yield* Run.start(built, { ...options, limits: { tokens: 100 } })
+        assert.deepStrictEqual([outcome.status, outcome.stopReason], ["failed", "budget-exceeded"])
+        assert.deepStrictEqual(outcome.usage, { tokens: 120 })
+        assert.deepStrictEqual([calls, said], [{}, ["research"]])
+      }).pipe(memory)
+  )
+
+  it.effect("R-204 a choice that is never made fails after two minutes, twice, and then the fallback is taken", () =>
+    Effect.gen(function* () {
+      const router = Router.make({
+        tasks: [{ id: "research", worker: "d.one", objective: "Find out" }],
+        choose: ({ tasks }) => (tasks.length === 0 ? Effect.never : Effect.succeed("finish")),
+        fallback: "research"
+      })
+      const { built, calls } = office(router)
+      const outcome = yield* elapse(Run.start(built, options), "4 minutes")
+      assert.deepStrictEqual([outcome.status, calls], ["completed", { one: 1 }])
+      const failed = (yield* history("r1")).flatMap((event) => (event._tag === "DecisionFailed" ? [event.error] : []))
+      const late = { kind: "transient", reason: "transient: no answer within 2 minutes" }
+      assert.deepStrictEqual(failed, [late, late])
     }).pipe(memory)
   )
 

@@ -5,8 +5,11 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
@@ -15,7 +18,7 @@ import * as Contract from "../Contract.ts"
 import { plannedData, type Coordinator, type Question, type Task, type TaskData } from "../Coordinator.ts"
 import * as Plan from "../Plan.ts"
 import type * as Recovery from "../Recovery.ts"
-import type { Evidence } from "../Result.ts"
+import { type Evidence, Usage } from "../Result.ts"
 import { PlannedTask } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
 import type { News } from "./news.ts"
@@ -147,20 +150,16 @@ const widerThan = (contract: Contract.Contract, task: TaskData): string | undefi
   return undefined
 }
 
+/** Whoever is asked has so long to answer; then it counts as a passing failure. */
+const patience = "2 minutes"
+
+const late = Failure.transient(`no answer within ${patience}`)
+
 /** Asks, and tells what came of it. */
 export const ask = ({ consult, effect, subject }: Asking, tell: (news: News) => void): Effect.Effect<void> =>
-  Effect.matchCauseEffect(effect, {
+  Effect.matchCauseEffect(Effect.timeoutOrElse(effect, { duration: patience, orElse: () => Effect.fail(late) }), {
     onSuccess: ({ answer, note, usage }) =>
-      Effect.sync(() =>
-        tell({
-          _tag: "Decided",
-          consult,
-          subject,
-          answer,
-          note,
-          ...(usage === undefined ? {} : { usage })
-        } as News)
-      ),
+      Effect.sync(() => tell({ _tag: "Decided", consult, subject, answer, note, ...spent(usage) })),
     onFailure: (cause) =>
       Effect.map(ofError(cause), (error) =>
         tell({
@@ -168,7 +167,22 @@ export const ask = ({ consult, effect, subject }: Asking, tell: (news: News) => 
           consult,
           subject,
           error,
+          ...spent(usageOf(cause)),
           note: `The decision ${consult} failed (${error.kind}): ${error.reason}`
         })
       )
   })
+
+const decodeUsage = Schema.decodeUnknownOption(Usage)
+
+/** What an answer says that it used, as far as it is one. */
+const spent = (usage: unknown): { readonly usage?: Usage } => {
+  const known = usage === undefined ? undefined : Option.getOrUndefined(decodeUsage(usage))
+  return known === undefined ? {} : { usage: known }
+}
+
+/** A bad answer has been paid for too, where it says so. */
+const usageOf = (cause: Cause.Cause<unknown>): unknown => {
+  const reason = cause.reasons.find(Cause.isFailReason)
+  return Predicate.hasProperty(reason?.error, "usage") ? reason.error.usage : undefined
+}

@@ -142,11 +142,13 @@ export const consulted = (draft: Draft, event: Of<"Consulted">): string | undefi
   if (on.consult?.status === "open") return `${on.consult.id} is open`
   const next = `${draft.run}/consult/${draft.consulted + 1}`
   if (id !== next) return `the next decision is ${next}, not ${id}`
-  const failures = on.consult?.status === "failed" && on.consult.purpose === purpose ? on.consult.failures : 0
+  // Who is asked again is told why the last answer could not be used.
+  const again = on.consult?.status === "failed" && on.consult.purpose === purpose ? on.consult : undefined
+  const error = again?.error
   draft.consulted += 1
   draft.consulting += 1
   draft.due.delete(subject)
-  on.put({ id, purpose, status: "open", failures })
+  on.put({ id, purpose, status: "open", failures: again?.failures ?? 0, ...(error === undefined ? {} : { error }) })
   return undefined
 }
 
@@ -170,7 +172,8 @@ export const decided = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed"
     }
   } else {
     draft.size += JSON.stringify(event.answer).length
-    on.put({ ...consult, status: "answered", failures: 0, answer: event.answer })
+    const { error: _, ...rest } = consult
+    on.put({ ...rest, status: "answered", failures: 0, answer: event.answer })
     const group = draft.groups.get(event.subject)
     if (group !== undefined && !group.merged) {
       draft.groups.set(group.id, { ...group, answers: [...group.answers, event.answer] })

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Budget from "../../Budget.ts"
 import { localName, type Next, type Seen, type View } from "../../Coordinator.ts"
 import type { Action, CoordinatorFacts, Spec } from "../../Decider.ts"
 import type { GroupState, RunState, TaskState } from "../../RunState.ts"
@@ -31,7 +32,7 @@ export const coordinate = (state: RunState, spec: Spec, group: GroupState, actio
     if (group.open === 0) merge(group, undefined, actions)
     return
   }
-  move(group, nextOf(own, viewOf(state, group)), spec, actions)
+  move(state, group, nextOf(own, viewOf(state, group)), spec, actions)
 }
 
 /** A coordinator that throws has nothing more to say: what is under way is waited for, and its group ends. */
@@ -150,7 +151,7 @@ export const viewOf = (state: RunState, group: GroupState): View => {
   }
 }
 
-const move = (group: GroupState, next: Next, spec: Spec, actions: Array<Action>): void => {
+const move = (state: RunState, group: GroupState, next: Next, spec: Spec, actions: Array<Action>): void => {
   const { id } = group
   switch (next._tag) {
     case "Wait": {
@@ -167,6 +168,12 @@ const move = (group: GroupState, next: Next, spec: Spec, actions: Array<Action>)
       return
     }
     case "Consult": {
+      const over = Budget.check(state.ledger, ["run"], {})
+      if (over !== undefined) {
+        const note = `nobody is asked for a ${next.purpose}: ${over.message}`
+        actions.push({ _tag: "StopGroup", group: id, reason: "budget-exceeded", recall: false, note })
+        return
+      }
       actions.push({ _tag: "Consult", subject: id, purpose: next.purpose, note: next.note })
       return
     }

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Budget from "../../Budget.ts"
-import type { Spec, WorkerFacts } from "../../Decider.ts"
+import type { Spec, TaskFacts, WorkerFacts } from "../../Decider.ts"
 import type { PlannedTask } from "../../RunEvent.ts"
 import type { RunState, TaskState } from "../../RunState.ts"
 import { accountsOf } from "../applying/draft.ts"
@@ -72,7 +72,7 @@ export const barrier = (
   const failed = state.failures.get(name) ?? 0
   if (failed >= spec.policy.skipAfter) return `failed ${failed} dispatches of this run`
   if (permissions.length > 0) {
-    const granted = spec.tasks.get(task.template ?? task.id)?.permissions ?? inherited(state, spec, task)
+    const granted = declared(spec, task)?.permissions ?? inherited(state, spec, task)
     const lacking = permissions.find((area) => !granted.includes(area))
     if (lacking !== undefined) return `must not have it (CONTRACT_INVALID: permissions.${lacking} is required)`
   }
@@ -81,12 +81,16 @@ export const barrier = (
   return over === undefined ? undefined : `is over its budget: ${over.message}`
 }
 
+/** What is declared of a task; nothing of one that was made in the run, whatever it is called. */
+export const declared = (spec: Spec, { amendment, id, template }: TaskState): TaskFacts | undefined =>
+  template === undefined && amendment !== undefined ? undefined : spec.tasks.get(template ?? id)
+
 /** What a task without a template may: what its amendment says, and otherwise what the task that it is a part of may. */
 const inherited = (state: RunState, spec: Spec, task: TaskState): ReadonlyArray<string> => {
   for (let each: TaskState | undefined = task; each !== undefined; each = state.tasks.get(each.parent)) {
     const own = each.amendment?.["permissions"]
     if (typeof own === "object" && own !== null) return Object.keys(own)
-    const known = spec.tasks.get(each.template ?? each.id)
+    const known = declared(spec, each)
     if (known !== undefined) return known.permissions
   }
   return []

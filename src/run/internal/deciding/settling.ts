@@ -10,7 +10,7 @@ import * as Recovery from "../../Recovery.ts"
 import type { Decision, ReviewKind, ReviewReason, TaskEnd } from "../../RunEvent.ts"
 import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunState.ts"
 import { shorten } from "../problems.ts"
-import { choose, type Room, standIns, unaffordable } from "./routing.ts"
+import { choose, declared, type Room, standIns, unaffordable } from "./routing.ts"
 
 const noFacts: TaskFacts = {
   escalate: false,
@@ -21,7 +21,7 @@ const noFacts: TaskFacts = {
 }
 
 /** What is declared of a task. What was made in the run has only what it inherits. */
-export const factsOf = (spec: Spec, task: TaskState): TaskFacts => spec.tasks.get(task.template ?? task.id) ?? noFacts
+const factsOf = (spec: Spec, task: TaskState): TaskFacts => declared(spec, task) ?? noFacts
 
 /** The group that stops a task: its own, or one that it is in. */
 export const stopped = (state: RunState, task: TaskState): GroupState["stopping"] => {
