@@ -28,9 +28,8 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
-import * as EffectResult from "effect/Result"
+import type * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import type * as Aggregate from "./Aggregate.ts"
@@ -42,12 +41,15 @@ import * as Coordinators from "./Coordinator.ts"
 import type { Coordinator, Task } from "./Coordinator.ts"
 import * as Decider from "./Decider.ts"
 import type * as Domain from "./Domain.ts"
+import * as checking from "./internal/checking.ts"
+import { Finding } from "./internal/checking/findings.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, type Problem } from "./internal/problems.ts"
-import * as Plan from "./Plan.ts"
 import type * as Recovery from "./Recovery.ts"
 import type { AccountLimits, PlannedTask } from "./RunEvent.ts"
 import type * as Worker from "./Worker.ts"
+
+export { Finding, Rule } from "./internal/checking/findings.ts"
 
 const TypeId = "~espalier/run/Desk"
 
@@ -296,52 +298,6 @@ export const definition = (desk: Desk): string =>
   ])
 
 /**
- * What can be wrong with a desk.
- *
- * @category models
- * @since 0.1.0
- */
-export const Rule = Schema.Literals([
-  "no-version",
-  "no-domain",
-  "no-worker",
-  "no-task",
-  "duplicate-domain",
-  "duplicate-worker",
-  "same-description",
-  "infinite-timeout",
-  "crowded",
-  "duplicate-task",
-  "invalid-contract",
-  "unassigned",
-  "unknown-worker",
-  "unknown-capability",
-  "unknown-need",
-  "cycle"
-])
-
-/** @since 0.1.0 */
-export interface Finding extends Schema.Schema.Type<typeof Finding> {}
-
-/**
- * One thing that is wrong with a desk.
- *
- * **Details**
- *
- * - `severity`: an `error` keeps the desk from running, a `warning` does not.
- * - `subject`: the domain, worker or task.
- *
- * @category models
- * @since 0.1.0
- */
-export const Finding = Schema.Struct({
-  rule: Rule,
-  severity: Schema.Literals(["error", "warning"]),
-  subject: Schema.String,
-  message: Schema.String
-})
-
-/**
  * A desk that must not run.
  *
  * @category errors
@@ -356,86 +312,20 @@ export class DeskInvalid extends Schema.TaggedError<DeskInvalid>("espalier/run/D
   }
 }
 
-/** More workers than this under one supervisor are hard to tell apart. */
-const crowd = 8
-
 /**
  * Everything that is wrong with a desk, before anything runs.
+ *
+ * **Details**
+ *
+ * - Groups are checked at any depth; a task inside of others is called by its path, as in `notes/draft`.
+ * - What a coordinator says of itself (`problems`) is among the findings.
+ * - A worker that a task can never go to is an error where the task names it, and otherwise where nobody is left.
+ *
+ * **Gotchas**
+ *
+ * What only shows in a run is not found: inputs, what workers answer, plans and routes that are chosen there.
  *
  * @category validation
  * @since 0.1.0
  */
-export const check = (desk: Desk): ReadonlyArray<Finding> => {
-  const findings: Array<Finding> = []
-  const error = (rule: Finding["rule"], subject: string, message: string) => {
-    findings.push({ rule, severity: "error", subject, message })
-  }
-  if (desk.version.trim() === "") error("no-version", desk.name, `the desk ${desk.name} has no version`)
-  if (desk.domains.length === 0) error("no-domain", desk.name, `the desk ${desk.name} has no domains`)
-  const domains = new Set<string>()
-  for (const { name, workers } of desk.domains) {
-    if (domains.has(name)) error("duplicate-domain", name, `two domains are called ${name}`)
-    domains.add(name)
-    if (workers.length === 0) error("no-worker", name, `the domain ${name} has no workers`)
-    if (workers.length > crowd) {
-      const message = `the domain ${name} has ${workers.length} workers; above ${crowd} they are hard to tell apart`
-      findings.push({ rule: "crowded", severity: "warning", subject: name, message })
-    }
-  }
-  const descriptions = new Map<string, string>()
-  const names = new Set<string>()
-  const capabilities = new Set<string>()
-  for (const { name, worker } of seats(desk)) {
-    if (names.has(name)) error("duplicate-worker", name, `two workers are called ${name}`)
-    names.add(name)
-    for (const capability of worker.capabilities) capabilities.add(capability)
-    const twin = descriptions.get(worker.description.trim())
-    if (twin !== undefined) {
-      error(
-        "same-description",
-        name,
-        `${twin} and ${name} have the same description, so nobody can choose between them`
-      )
-    } else descriptions.set(worker.description.trim(), name)
-    if (!Duration.isFinite(worker.attemptTimeout)) {
-      error("infinite-timeout", name, `the attempt time-out of ${name} is infinite`)
-    }
-  }
-  checkPlan(desk, names, capabilities, error)
-  return findings
-}
-
-const checkPlan = (
-  desk: Desk,
-  names: ReadonlySet<string>,
-  capabilities: ReadonlySet<string>,
-  error: (rule: Finding["rule"], subject: string, message: string) => void
-): void => {
-  const { tasks } = desk.coordinator
-  if (tasks.length === 0) error("no-task", desk.name, `the plan of ${desk.name} has no tasks`)
-  const ids = new Set(tasks.map(({ id }) => id))
-  const seen = new Set<string>()
-  for (const task of tasks) {
-    const { capability, id, needs = [], worker } = task
-    if (seen.has(id)) error("duplicate-task", id, `two tasks are called ${id}`)
-    seen.add(id)
-    const contract = Plan.contract(task, {})
-    if (EffectResult.isFailure(contract)) error("invalid-contract", id, `task ${id}: ${contract.failure.message}`)
-    if (worker === undefined && capability === undefined && task.by === undefined) {
-      error("unassigned", id, `task ${id}: names neither a worker nor a capability`)
-    }
-    if (worker !== undefined && !names.has(worker)) {
-      error("unknown-worker", id, `task ${id}: there is no worker ${worker}`)
-    }
-    if (capability !== undefined && !capabilities.has(capability)) {
-      error("unknown-capability", id, `task ${id}: no worker has the capability ${capability}`)
-    }
-    needs.forEach((need, index) => {
-      if (!ids.has(need)) error("unknown-need", id, `task ${id}: needs an unknown task ${need}`)
-      if (needs.indexOf(need) !== index) error("unknown-need", id, `task ${id}: needs ${need} twice`)
-    })
-  }
-  const circle = Plan.cycle(tasks.map(Plan.planned))
-  const [first] = circle
-  if (first !== undefined) error("cycle", first, `tasks need each other in a circle: ${[...circle, first].join(" → ")}`)
-}
+export const check = (desk: Desk): ReadonlyArray<Finding> => checking.check(desk, seats(desk))
