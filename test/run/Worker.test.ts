@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Schema, Stream } from "effect"
 import { Artefacts, Journal, type Reference } from "espalier/journal"
-import { Desk, Domain, Plan, Result, Run, Worker } from "espalier/run"
+import { type Coordinator, Desk, Domain, Plan, Planner, Result, Run, Worker } from "espalier/run"
 
 type Given = Omit<
   Worker.Options<object, object, string, string, never, never>,
@@ -138,24 +138,29 @@ describe("Worker", () => {
       output: Schema.Unknown,
       handle: ({ accepted, artefacts }) => Effect.succeed({ accepted, artefacts })
     })
+    const deskOf = <R>(worker: Worker.Worker<R>, coordinator: Coordinator.Coordinator<string>) =>
+      Desk.make("patches", {
+        version: "1",
+        input: Schema.String,
+        domains: [Domain.make("code", { workers: [worker, reader] })],
+        coordinator
+      })
+    const planOf = (permissions: Record<string, ReadonlyArray<string>>) =>
+      Plan.make<string>([
+        { id: "write", worker: "code.writer", objective: "Write it", permissions },
+        { id: "read", worker: "code.reader", objective: "Read it", needs: ["write"] }
+      ])
     const run = <R>(worker: Worker.Worker<R>, permissions: Record<string, ReadonlyArray<string>>) =>
-      Run.start(
-        Desk.make("patches", {
-          version: "1",
-          input: Schema.String,
-          domains: [Domain.make("code", { workers: [worker, reader] })],
-          coordinator: Plan.make<string>([
-            { id: "write", worker: "code.writer", objective: "Write it", permissions },
-            { id: "read", worker: "code.reader", objective: "Read it", needs: ["write"] }
-          ])
-        }),
-        { input: "x" }
-      )
+      Run.start(deskOf(worker, planOf(permissions)), { input: "x" })
     const layer = Layer.merge(Journal.layerMemory, Artefacts.layerMemory())
 
     it.effect("R-201 a contract without the area that a worker needs never reaches it", () =>
       Effect.gen(function* () {
-        const { results } = yield* run(honest, { network: ["*"] })
+        const refused = yield* Effect.flip(run(honest, { network: ["*"] }))
+        assert.include(refused.message, "code.writer can never have it: permissions.repository is required")
+        const plan = [{ id: "write", worker: "code.writer", objective: "Write it" }]
+        const planner = Planner.make({ plan: () => Effect.succeed(plan), fallback: "review" })
+        const { results } = yield* Run.start(deskOf(honest, planner), { input: "x" })
         assert.strictEqual(results["write"]?.status, "failed")
         assert.include(results["write"]?.note, "CONTRACT_INVALID: permissions.repository is required")
       }).pipe(Effect.provide(layer))

@@ -7,7 +7,10 @@ import {
   type Coordinator,
   Desk,
   Domain,
+  Graph,
+  Pipeline,
   Plan,
+  Router,
   Run,
   type RunEvent,
   Worker
@@ -62,6 +65,14 @@ const group = (id: string, tasks: ReadonlyArray<Plan.Task>, options?: Plan.Optio
 })
 
 const shared = Plan.make([task("b")]) as Plan.Plan
+
+/** A router that takes its tasks one after the other. */
+const inTurn = (tasks: ReadonlyArray<Plan.Task>): Coordinator.Coordinator =>
+  Router.make({
+    tasks: tasks.map((each) => ({ ...each, needs: [] })),
+    choose: Router.rule((question) => tasks[question.tasks.length]?.id ?? "finish"),
+    fallback: "review"
+  })
 
 /** A coordinator of somebody else's making. */
 const coordinator = (fields: Partial<Coordinator.Coordinator<unknown>>): Coordinator.Coordinator<unknown> => ({
@@ -514,6 +525,31 @@ const errors: ReadonlyArray<Row> = [
     "a/z"
   ],
   [
+    "no-fallback",
+    'the router\'s fallback must be one of a, review, got "z"',
+    desk({
+      coordinator: Router.make({
+        tasks: [task("a")],
+        choose: Router.rule(() => "a"),
+        // As somebody without types might say it.
+        fallback: "z" as "review"
+      })
+    }),
+    "router"
+  ],
+  [
+    "no-exit",
+    "no way leads from the node b to the end of the graph",
+    desk({
+      coordinator: Graph.make({
+        start: "b",
+        nodes: { b: { worker: "d.one", objective: "Turn", outcomes: ["on"], outcome: () => "on" } },
+        edges: { b: { on: "b" } }
+      })
+    }),
+    "b"
+  ],
+  [
     "coordinator",
     "the moon is full",
     desk({ coordinator: coordinator({ problems: says("full-moon", "moon", "the moon is full") }) }),
@@ -708,7 +744,8 @@ describe("Desk.check", () => {
           const limits = next() < 0.2 ? { steps: 1 + below(9) } : {}
           const id = slip() ? "t0" : `t${index}`
           if (depth < 3 && next() < 0.3) {
-            return { ...group(id, tasks(depth + 1)), needs, limits, ...(slip() ? { worker: "d.w0" } : {}) }
+            const by = pick([Plan.make, Pipeline.make, inTurn])(tasks(depth + 1))
+            return { id, objective: "Do all of it", by, needs, limits, ...(slip() ? { worker: "d.w0" } : {}) }
           }
           const who = slip()
             ? { worker: "d.w9" }
@@ -740,7 +777,7 @@ describe("Desk.check", () => {
           const events = yield* history(`r${seed}`)
           const said = events
             .map(({ note }) => note)
-            .filter((note) => /there is no|no worker|no eligible|INVALID/.test(note))
+            .filter((note) => /there is no|no worker has|no eligible/.test(note))
           assert.deepStrictEqual([seed, status, said], [seed, "completed", []])
         }
       }).pipe(Effect.provide(Journal.layerMemory))
