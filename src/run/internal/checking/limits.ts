@@ -9,8 +9,7 @@ import * as Breaker from "../../Breaker.ts"
 import { Limits } from "../../Contract.ts"
 import type { Desk, Seat } from "../../Desk.ts"
 import { Usage } from "../../Result.ts"
-import { thrown } from "../orders.ts"
-import { decoder, sentence, show, type Problem } from "../problems.ts"
+import { decoder, sentence, show, thrown, type Problem } from "../problems.ts"
 import type { Findings } from "./findings.ts"
 
 const measures = ["deadlineMillis", "steps", "tokens", "toolCalls", "cost"] as const

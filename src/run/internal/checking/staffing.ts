@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as RestartIntensity from "../../../RestartIntensity.ts"
 import type { ContractPolicy } from "../../ContractPolicy.ts"
 import type { Desk, Seat } from "../../Desk.ts"
-import { thrown } from "../orders.ts"
+import { thrown } from "../problems.ts"
 import type { Findings } from "./findings.ts"
 import { above } from "./limits.ts"
 
