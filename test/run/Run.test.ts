@@ -483,6 +483,20 @@ describe("Run", () => {
       }).pipe(memory)
     )
 
+    it.effect("keeps to the worker's own time-out, whatever the patience of whoever starts the run", () =>
+      Effect.gen(function* () {
+        const slow = worker("one", () => Effect.as(Effect.sleep("8 seconds"), "done"), {
+          attemptTimeout: "10 seconds"
+        })
+        const run = Effect.provideService(Run.start(desk([slow], [task("a")]), options), Actor.Timeout, "1 second")
+        const outcome = yield* elapse(run, "1 minute")
+        assert.deepStrictEqual(
+          outcome.dispatches.map(({ attempts, outcome }) => [outcome, attempts]),
+          [["accepted", 1]]
+        )
+      }).pipe(memory)
+    )
+
     it.effect("R-211 interrupts an attempt that takes too long, and reads it as a passing failure", () =>
       Effect.gen(function* () {
         const log: Array<string> = []

@@ -8,9 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import * as Queue from "effect/Queue"
 import * as EffectResult from "effect/Result"
 
 import type * as Actor from "../../Actor.ts"
@@ -21,7 +19,7 @@ import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
 import { delivered } from "./delivered.ts"
 import { sentences, shorten, show } from "./problems.ts"
-import { cancel, isDown, Job, type Post, type Staff } from "./staff.ts"
+import { cancel, give, isDown, Job, type Post, type Staff } from "./staff.ts"
 
 /**
  * What came of an attempt.
@@ -131,15 +129,14 @@ const judged = (result: Result.Envelope, judge: Judge): Answer => {
   return { ...refused, result: { ...refused.result, evidence, usage } }
 }
 
-const ofActorFailure = (
-  staff: Staff,
-  post: Post,
-  job: Job,
-  error: Actor.ActorFailure,
-  classifier: (error: unknown) => Failure.Kind | undefined
-): Effect.Effect<Answer> => {
-  if (error._tag === "ActorCrashed" && job.exit !== undefined && Exit.isFailure(job.exit)) {
-    return Effect.succeed(ofCause(job.exit.cause, classifier, "crashed"))
+const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFailure): Effect.Effect<Answer> => {
+  const { exit } = job
+  if (error._tag === "AskTimeout") {
+    const reason = `no answer within ${Duration.toMillis(post.seat.worker.attemptTimeout)} ms`
+    return Effect.succeed(failure("transient", reason, "timed-out"))
+  }
+  if (error._tag === "ActorCrashed" && exit !== undefined && Exit.isFailure(exit)) {
+    return Effect.map(Failure.Classifier, (classifier) => ofCause(exit.cause, classifier, "crashed"))
   }
   return Effect.map(isDown(staff, post), (down) =>
     down
@@ -154,33 +151,27 @@ const ofActorFailure = (
  * @since 0.1.0
  */
 export const attempt = (staff: Staff, post: Post, order: Order, judge: Judge): Effect.Effect<Answer> => {
-  const prepared = post.seat.worker.prepare(order)
+  const { prepare, attemptTimeout } = post.seat.worker
+  const prepared = prepare(order)
   if (EffectResult.isFailure(prepared)) {
     return Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
   }
-  const { attemptTimeout } = post.seat.worker
-  return Effect.flatMap(Failure.Classifier, (classifier) =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(Queue.take(post.free)), (member) => {
-        const job = new Job(prepared.success)
-        return restore(Effect.timeoutOption(member.ref.Dispatch(job), attemptTimeout)).pipe(
-          Effect.ensuring(Effect.suspend(() => cancel(staff, post, member, job))),
-          Effect.flatMap((answered) => {
-            if (Option.isNone(answered)) {
-              const millis = Duration.toMillis(attemptTimeout)
-              return Effect.succeed(failure("transient", `no answer within ${millis} ms`, "timed-out"))
-            }
-            const exit = answered.value as Exit.Exit<unknown, unknown>
-            return Exit.isSuccess(exit)
-              ? restore(
-                  Effect.flatMap(Clock.currentTimeMillis, (at) => ofOutput(post, order.task, exit.value, judge, at))
-                )
-              : Effect.succeed(ofCause(exit.cause, classifier))
-          }),
-          Effect.catch((error) => ofActorFailure(staff, post, job, error, classifier)),
-          Effect.ensuring(Queue.offer(post.free, member))
-        )
-      })
-    )
+  return Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(restore(post.free.take), (member) => {
+      const job = new Job(prepared.success)
+      return restore(give(member, job, attemptTimeout)).pipe(
+        Effect.onExit(() => (job.exit !== undefined ? Effect.void : cancel(staff, post, member, job))),
+        Effect.flatMap(() => restore(ofJob(post, order.task, job, judge))),
+        Effect.catch((error) => ofActorFailure(staff, post, job, error)),
+        Effect.onExit(() => Effect.sync(() => post.free.put(member)))
+      )
+    })
   )
+}
+
+const ofJob = (post: Post, task: string, { exit }: Job, judge: Judge): Effect.Effect<Answer> => {
+  if (exit === undefined) return Effect.die(new Error("a member answered before its work had ended"))
+  return Exit.isSuccess(exit)
+    ? Clock.clockWith((clock) => ofOutput(post, task, exit.value, judge, clock.currentTimeMillisUnsafe()))
+    : Effect.map(Failure.Classifier, (classifier) => ofCause(exit.cause, classifier))
 }

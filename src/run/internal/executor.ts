@@ -8,14 +8,13 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import * as Queue from "effect/Queue"
 import * as EffectResult from "effect/Result"
-import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
 import type * as Journal from "../../journal/Journal.ts"
@@ -31,16 +30,12 @@ import { failure } from "./attempt.ts"
 import { asking, beginning, type Beginning, carryOut, type Hands } from "./carrying.ts"
 import { ask, type Asking } from "./consulting.ts"
 import { counted, dispatch } from "./dispatch.ts"
+import { Inbox, notHere } from "./inbox.ts"
 import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { orderFor, type Sources } from "./orders.ts"
 
-/** What somebody is told whose word came when the run was no longer carried out here. */
-export const notHere = "the run is not carried out here any more"
-
 type Refused = Journal.VersionConflict | Journal.JournalError
-
-const now = Effect.map(Clock.currentTimeMillis, Math.floor)
 
 /** What the executor makes itself is always valid. */
 const valid = (next: Draft | string): Draft => {
@@ -66,7 +61,9 @@ export class Executor {
   /** What the journal has; the state may be ahead of it inside a step. */
   private version: number
   private listed: string | undefined
-  private readonly inbox: Queue.Queue<News>
+  private readonly inbox: Inbox
+  private readonly clock: Clock.Clock
+  private context: Context.Context<never> = Context.empty()
   /** What was decided in this step and begins once it is committed. */
   private orders: Array<Beginning> = []
   private askings: Array<Asking> = []
@@ -75,12 +72,14 @@ export class Executor {
   private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
   private acks: Array<Deferred.Deferred<string | undefined>> = []
   private readonly fibers = new Map<string, Fiber.Fiber<void>>()
+  /** All that was begun and has not ended. */
+  private readonly alive = new Set<Fiber.Fiber<void>>()
   private input: unknown
   private sources: Sources | undefined
   private readonly hands: Hands
 
   constructor(
-    inbox: Queue.Queue<News>,
+    clock: Clock.Clock,
     office: Office,
     journal: Journal.Journal["Service"],
     run: string,
@@ -88,7 +87,8 @@ export class Executor {
     state?: Draft | undefined,
     fold: Outcome.Fold = Outcome.fold()
   ) {
-    this.inbox = inbox
+    this.clock = clock
+    this.inbox = new Inbox(office.staff.soon)
     this.office = office
     this.journal = journal
     this.run = run
@@ -126,55 +126,52 @@ export class Executor {
     return this.state
   }
 
+  private now(): number {
+    return Math.floor(this.clock.currentTimeMillisUnsafe())
+  }
+
   /** Begins with these events and goes on to the end of the run, or until nothing but people can make it go on. */
   execute(first: ReadonlyArray<RunEvent>, input: unknown): Effect.Effect<Outcome.Outcome, Refused> {
     this.input = input
     const { health, live } = this.office
-    return Effect.scopedWith((scope) =>
-      Effect.suspend(() => {
-        const listening = health.changes((change) => this.tell(changed(change)))
-        live.set(this.run, { tell: (news) => this.tell(news) })
-        return this.carry(first, scope).pipe(
-          Effect.ensuring(
-            Effect.sync(() => {
-              listening()
-              live.delete(this.run)
-            })
-          )
+    return Effect.contextWith((context: Context.Context<never>) => {
+      this.context = context
+      const listening = health.changes((change) => this.tell(changed(change)))
+      live.set(this.run, { tell: this.tell })
+      return this.carry(first).pipe(
+        Effect.ensuring(
+          Effect.suspend(() => {
+            listening()
+            live.delete(this.run)
+            return this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
+          })
         )
-      })
-    ).pipe(
+      )
+    }).pipe(
       Effect.onInterrupt(() => this.interrupted()),
-      Effect.ensuring(this.dismiss())
+      Effect.ensuring(Effect.sync(() => this.dismiss()))
     )
   }
 
-  private readonly tell = (news: News): void => void Queue.offerUnsafe(this.inbox, news)
+  private readonly tell = (news: News): void => this.inbox.tell(news)
 
   /** Nobody listens any more: who still waits for an answer has to look elsewhere. */
-  private dismiss(): Effect.Effect<void> {
-    return Effect.map(
-      Effect.orElseSucceed(Queue.clear(this.inbox), () => []),
-      (left) => {
-        for (const { ack } of left) if (ack !== undefined) Deferred.doneUnsafe(ack, Exit.succeed(notHere))
-        for (const ack of [...this.askers.values(), ...this.acks.splice(0)])
-          Deferred.doneUnsafe(ack, Exit.succeed(notHere))
-        this.askers.clear()
-      }
-    )
+  private dismiss(): void {
+    this.inbox.close()
+    for (const ack of [...this.askers.values(), ...this.acks.splice(0)]) Deferred.doneUnsafe(ack, Exit.succeed(notHere))
+    this.askers.clear()
   }
 
-  private carry(first: ReadonlyArray<RunEvent>, scope: Scope.Scope): Effect.Effect<Outcome.Outcome, Refused> {
+  private carry(first: ReadonlyArray<RunEvent>): Effect.Effect<Outcome.Outcome, Refused> {
     return Effect.gen({ self: this }, function* () {
       const open = [...(this.state?.tasks.values() ?? [])].filter((task) => task.dispatch !== undefined)
-      const at = yield* now
-      yield* this.step([...first, ...this.healthNow(at)], scope, () => {
+      yield* this.step([...first, ...this.healthNow(this.now())], () => {
         for (const task of open) this.reattach(task)
         this.askAgain()
       })
       while (this.state?.status === "running") {
         const news = yield* this.wait()
-        yield* this.step(yield* this.dated(news), scope)
+        yield* this.step(this.dated(news))
       }
       return this.outcome()
     })
@@ -183,13 +180,10 @@ export class Executor {
   /** What has happened since, or nothing when a deadline has come first. */
   private wait(): Effect.Effect<ReadonlyArray<News>> {
     const next = this.nextDeadline()
-    const news = Queue.takeAll(this.inbox)
-    if (next === undefined) return news
-    return Effect.flatMap(now, (at) =>
-      Effect.map(
-        Effect.timeoutOption(news, Math.max(0, next - at)),
-        Option.getOrElse((): ReadonlyArray<News> => [])
-      )
+    if (next === undefined) return this.inbox.take
+    return Effect.map(
+      Effect.timeoutOption(this.inbox.take, Math.max(0, next - this.now())),
+      Option.getOrElse((): ReadonlyArray<News> => [])
     )
   }
 
@@ -204,27 +198,27 @@ export class Executor {
   }
 
   /** The news as events, and the deadlines that have passed. */
-  private dated(news: ReadonlyArray<News>): Effect.Effect<ReadonlyArray<RunEvent>> {
-    return Effect.map(now, (at) => {
-      const events: Array<RunEvent> = []
-      const draft = this.known()
-      for (const { ack, ...told } of news) {
-        const event = { ...told, at }
-        if (ack !== undefined) this.askers.set(event, ack)
-        events.push(event)
+  private dated(news: ReadonlyArray<News>): ReadonlyArray<RunEvent> {
+    const at = this.now()
+    const events: Array<RunEvent> = []
+    const draft = this.known()
+    for (const { ack, ...told } of news) {
+      const event = { ...told, at }
+      if (ack !== undefined) this.askers.set(event, ack)
+      events.push(event)
+    }
+    if (draft.deadlineAt !== undefined && !draft.expired && draft.deadlineAt <= at) {
+      events.push({ _tag: "DeadlinePassed", at, subject: "", note: `The time of ${this.run} is over` })
+    }
+    if (draft.timed.size === 0) return events
+    const reported = new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : [])))
+    for (const id of draft.timed) {
+      const due = draft.tasks.get(id)?.deadlineAt
+      if (due !== undefined && due <= at && !reported.has(id)) {
+        events.push({ _tag: "DeadlinePassed", at, subject: id, note: `The time of ${id} is over` })
       }
-      if (draft.deadlineAt !== undefined && !draft.expired && draft.deadlineAt <= at) {
-        events.push({ _tag: "DeadlinePassed", at, subject: "", note: `The time of ${this.run} is over` })
-      }
-      const reported = new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : [])))
-      for (const id of draft.timed) {
-        const due = draft.tasks.get(id)?.deadlineAt
-        if (due !== undefined && due <= at && !reported.has(id)) {
-          events.push({ _tag: "DeadlinePassed", at, subject: id, note: `The time of ${id} is over` })
-        }
-      }
-      return events
-    })
+    }
+    return events
   }
 
   /** Takes an event that may be refused; the reason when it was. */
@@ -295,20 +289,20 @@ export class Executor {
   }
 
   /** Takes news in, decides until nothing is left to decide, commits, and lets what was decided begin. */
-  private step(
-    events: ReadonlyArray<RunEvent>,
-    scope: Scope.Scope,
-    also?: (() => void) | undefined
-  ): Effect.Effect<void, Refused> {
+  private step(events: ReadonlyArray<RunEvent>, also?: (() => void) | undefined): Effect.Effect<void, Refused> {
     return Effect.uninterruptible(
-      Effect.gen({ self: this }, function* () {
-        const at = yield* now
+      Effect.suspend(() => {
+        const at = this.now()
         for (const event of events) this.receive(event)
         this.decide(at)
         also?.()
-        yield* Effect.catchTag(this.write(), "VersionConflict", (conflict) => this.reconcile(conflict, events, at))
-        this.acknowledge()
-        yield* this.begin(scope)
+        return Effect.map(
+          Effect.catchTag(this.write(), "VersionConflict", (conflict) => this.reconcile(conflict, events, at)),
+          () => {
+            this.acknowledge()
+            this.begin()
+          }
+        )
       })
     )
   }
@@ -493,18 +487,27 @@ export class Executor {
     }
   }
 
-  private begin(scope: Scope.Scope): Effect.Effect<void> {
-    const orders = this.orders.splice(0)
-    const askings = this.askings.splice(0)
-    const recalls = this.recalls.splice(0)
-    return Effect.gen({ self: this }, function* () {
-      for (const beginning of orders) {
-        const fiber = yield* Effect.forkIn(Effect.interruptible(this.work(beginning)), scope)
-        this.fibers.set(beginning.order.dispatch, fiber)
-      }
-      for (const each of askings) yield* Effect.forkIn(Effect.interruptible(ask(each, this.tell)), scope)
-      for (const id of recalls) this.fibers.get(id)?.interruptUnsafe()
-    })
+  private begin(): void {
+    const { askings, orders, recalls } = this
+    this.orders = []
+    this.askings = []
+    this.recalls = []
+    for (const beginning of orders) {
+      const fiber = this.fork(this.work(beginning))
+      if (fiber.pollUnsafe() === undefined) this.fibers.set(beginning.order.dispatch, fiber)
+    }
+    for (const each of askings) this.fork(ask(each, this.tell))
+    for (const id of recalls) this.fibers.get(id)?.interruptUnsafe()
+  }
+
+  /** Runs beside the run, and ends with it. */
+  private fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
+    const fiber = Effect.runForkWith(this.context)(effect)
+    if (fiber.pollUnsafe() === undefined) {
+      this.alive.add(fiber)
+      fiber.addObserver(() => this.alive.delete(fiber))
+    }
+    return fiber
   }
 
   private work(beginning: Beginning): Effect.Effect<void> {
@@ -546,14 +549,12 @@ export class Executor {
 
   /** The work has been cancelled and has stopped: what was reported before that counts, then the run is put down. */
   private interrupted(): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
-      if (this.state?.status !== "running") return
-      const at = yield* now
-      const reported = yield* Effect.orElseSucceed(Queue.clear(this.inbox), () => [])
-      for (const event of yield* this.dated(reported)) this.receive(event)
+    return Effect.suspend(() => {
+      if (this.state?.status !== "running") return Effect.void
+      const at = this.now()
+      for (const event of this.dated(this.inbox.clear())) this.receive(event)
       const note = `Asked to stop, with ${this.state.running} orders under way; resume to go on`
-      yield* this.suspend("asked", note, at)
-      this.acknowledge()
+      return Effect.map(this.suspend("asked", note, at), () => this.acknowledge())
     }).pipe(Effect.catch((error) => Effect.logWarning(`Run: ${this.run} could not be left suspended`, error)))
   }
 }
@@ -569,9 +570,6 @@ const changed = ({ note, state, until, worker }: Change): News => ({
 /**
  * Makes an executor, which begins from nothing or from where the journal left off.
  *
- * The inbox is not bounded: every open dispatch tells of each attempt once, and their number is; so is that of the choices
- * and of the people that are asked.
- *
  * @since 0.1.0
  */
 export const make = (
@@ -582,4 +580,4 @@ export const make = (
   state?: Draft | undefined,
   fold?: Outcome.Fold | undefined
 ): Effect.Effect<Executor> =>
-  Effect.map(Queue.unbounded<News>(), (inbox) => new Executor(inbox, office, journal, run, onEvent, state, fold))
+  Clock.clockWith((clock) => Effect.sync(() => new Executor(clock, office, journal, run, onEvent, state, fold)))

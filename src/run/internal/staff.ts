@@ -9,50 +9,61 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Queue from "effect/Queue"
 import * as Rpc from "effect/rpc/Rpc"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
 
 import * as Actor from "../../Actor.ts"
 import type * as Child from "../../Child.ts"
+import { ActorMount } from "../../internal/actorMount.ts"
+import { Ask } from "../../internal/envelope.ts"
+import { placeOf } from "../../internal/place.ts"
 import * as Supervisor from "../../Supervisor.ts"
 import * as Tree from "../../Tree.ts"
 import * as Desk from "../Desk.ts"
+import { Pool } from "./pool.ts"
 
 /** How a job ended, and whether it has begun at all. */
 export class Job {
   readonly work: Effect.Effect<unknown, unknown, unknown>
+  /** What the work is given: the services of the member that does it, and the span of whoever waits for it. */
+  context: Context.Context<never> = Context.empty()
   begun = false
   cancelled = false
   exit: Exit.Exit<unknown, unknown> | undefined
   fiber: Fiber.Fiber<unknown, unknown> | undefined
-  readonly ended = Deferred.makeUnsafe<void>()
+  /** Done when the work is over, for whoever has to wait for that. */
+  ended: Deferred.Deferred<void> | undefined
 
   constructor(work: Effect.Effect<unknown, unknown, unknown>) {
     this.work = work
   }
+
+  end(exit: Exit.Exit<unknown, unknown> | undefined): void {
+    this.exit = exit
+    if (this.ended !== undefined) Deferred.doneUnsafe(this.ended, Exit.void)
+  }
 }
 
-const protocol = [
-  Rpc.make("Dispatch", { payload: Schema.Unknown, success: Schema.Unknown }).annotate(Actor.Timeout, "Infinity")
-] as const
+const protocol = [Rpc.make("Dispatch", { payload: Schema.Unknown, success: Schema.Unknown })] as const
 
 type Protocol = (typeof protocol)[number]
 
 /** One member of a worker's pool. */
 export interface Member {
   readonly id: string
-  readonly ref: Actor.Ref<Protocol>
+  readonly mount: ActorMount
 }
 
 /** A worker's pool. */
 export interface Post {
   readonly seat: Desk.Seat
-  readonly free: Queue.Queue<Member>
+  readonly free: Pool<Member>
 }
 
 /** The staff of an open desk. */
@@ -60,36 +71,65 @@ export interface Staff {
   readonly root: string
   readonly tree: Tree.Tree["Service"]
   readonly posts: ReadonlyMap<string, Post>
+  /** Runs a function soon, on a clean stack, and lets others have their turn now and then. */
+  readonly soon: (f: () => void) => void
 }
 
 /**
- * Does a job in a fiber of its own, so that it can be cancelled without ending the member. Succeeds with the exit of the
- * work; a defect, and an interruption that nobody asked for, are the member's own end.
+ * Hands a job to a member and waits until it was done; the exit of the work is with the job then. Fails with
+ * `AskTimeout` when that takes longer than the time-out, which nothing in the context of the caller can change.
  */
-const work = (job: Job): Effect.Effect<Exit.Exit<unknown, unknown>, never, unknown> =>
+export const give = (
+  { mount }: Member,
+  job: Job,
+  timeout: Duration.Duration
+): Effect.Effect<unknown, Actor.ActorFailure> =>
+  Effect.callback((resume) => {
+    const span = Fiber.getCurrent()?.cache.span
+    const { context } = mount
+    job.context = span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
+    const envelope = new Ask(mount, "Dispatch", job, undefined, resume as Ask["resume"] & {})
+    mount.ask(envelope, Duration.toMillis(timeout))
+    return Effect.sync(() => envelope.cancel())
+  })
+
+/**
+ * Does a job in a fiber of its own, so that it can be cancelled without ending the member. Work that is never suspended
+ * needs no other fiber. Answers with the job when the work has an exit; a defect, and an interruption that nobody asked
+ * for, are the member's own end.
+ */
+const work = (job: Job): Job | Effect.Effect<Job> => {
+  if (job.cancelled) {
+    job.exit = Exit.void
+    return job
+  }
+  job.begun = true
+  // What the work needs is in the context of the tree that its member belongs to.
+  const fiber = Effect.runForkWith(job.context as Context.Context<unknown>)(job.work)
+  job.fiber = fiber
+  const exit = fiber.pollUnsafe()
+  if (exit === undefined) return suspended(job, fiber)
+  job.end(exit)
+  const crash = crashOf(job, exit)
+  return crash === undefined ? job : Effect.failCause(crash)
+}
+
+/** What of the end of its work ends the member too. */
+const crashOf = (job: Job, exit: Exit.Exit<unknown, unknown>): Cause.Cause<never> | undefined =>
+  Exit.isSuccess(exit) || job.cancelled || exit.cause.reasons.every(Cause.isFailReason)
+    ? undefined
+    : (exit.cause as Cause.Cause<never>)
+
+const suspended = (job: Job, fiber: Fiber.Fiber<unknown, unknown>): Effect.Effect<Job> =>
   Effect.uninterruptibleMask((restore) => {
-    if (job.cancelled) return Effect.succeed(Exit.void)
-    job.begun = true
-    return Effect.forkChild(restore(job.work), { startImmediately: true }).pipe(
-      Effect.flatMap((fiber) => {
-        job.fiber = fiber
-        // The work may have led to its own cancellation before it was first suspended.
-        if (job.cancelled) fiber.interruptUnsafe()
-        return restore(Fiber.await(fiber)).pipe(
-          Effect.onInterrupt(() => Fiber.interrupt(fiber)),
-          Effect.onExit(() =>
-            Effect.sync(() => {
-              job.exit = fiber.pollUnsafe()
-              Deferred.doneUnsafe(job.ended, Exit.void)
-            })
-          )
-        )
-      }),
+    // The work may have led to its own cancellation before it was first suspended.
+    if (job.cancelled) fiber.interruptUnsafe()
+    return restore(Fiber.await(fiber)).pipe(
+      Effect.onInterrupt(() => Fiber.interrupt(fiber)),
+      Effect.onExit(() => Effect.sync(() => job.end(fiber.pollUnsafe()))),
       Effect.flatMap((exit) => {
-        if (Exit.isSuccess(exit) || job.cancelled || exit.cause.reasons.every(Cause.isFailReason)) {
-          return Effect.succeed(exit)
-        }
-        return Effect.failCause(exit.cause as Cause.Cause<never>)
+        const crash = crashOf(job, exit)
+        return crash === undefined ? Effect.succeed(job) : Effect.failCause(crash)
       })
     )
   })
@@ -113,8 +153,7 @@ export const start = <R>(
     children.set(seat.domain, siblings)
     for (const id of memberIds(seat)) {
       const service = Actor.Service<never>()(`espalier/run/member/${seat.domain}.${id}`, protocol)
-      // The work of a job needs R, which the tree is given; the job's type says less.
-      const handlers = service.handlers({ Dispatch: (job) => work(job as Job) as Effect.Effect<unknown, never, R> })
+      const handlers = service.handlers({ Dispatch: (job) => work(job as Job) })
       siblings.push(service.child(Effect.succeed(handlers), { id }))
       members.push({ seat, id, service })
     }
@@ -133,16 +172,19 @@ export const start = <R>(
   return Effect.gen(function* () {
     const context = yield* Supervisor.start(root, options)
     const posts = new Map<string, Post>()
+    let soon: Staff["soon"] = queueMicrotask
     for (const { id, seat, service } of members) {
       let post = posts.get(seat.name)
       if (post === undefined) {
-        post = { seat, free: yield* Queue.unbounded<Member>() }
+        post = { seat, free: new Pool() }
         posts.set(seat.name, post)
       }
-      const ref = Context.getUnsafe(context as Context.Context<never>, service)
-      Queue.offerUnsafe(post.free, { id, ref })
+      const mount = placeOf(Context.getUnsafe(context as Context.Context<never>, service))
+      if (!(mount instanceof ActorMount)) continue
+      post.free.put({ id, mount })
+      soon = (f) => mount.soon(f)
     }
-    return { root: desk.name, tree: Context.get(context, Tree.Tree), posts }
+    return { root: desk.name, tree: Context.get(context, Tree.Tree), posts, soon }
   })
 }
 
@@ -168,7 +210,10 @@ export const cancel = (staff: Staff, { seat }: Post, member: Member, job: Job): 
   Effect.suspend(() => {
     job.cancelled = true
     if (!job.begun || job.exit !== undefined) return Effect.void
+    job.ended = Deferred.makeUnsafe()
     job.fiber?.interruptUnsafe()
+    // What can stop at once has, and its member has heard of it already.
+    if (job.exit !== undefined) return Effect.void
     return Deferred.await(job.ended).pipe(
       Effect.timeoutOption(grace),
       Effect.flatMap((ended) => {
