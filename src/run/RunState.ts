@@ -11,7 +11,7 @@
  * - S3. A task that ended is never routed, dispatched or ended again.
  * - S4. After `RunFinished` nothing happens; after `RunSuspended` only `RunResumed`.
  * - S5. `due` holds the tasks that need a decision now, `ready` those that wait for a free slot, in the order in which
- *   they came; `open` counts the tasks that have not ended, `running` the open dispatches, `consulting` the choices that
+ *   they came, and no task is in both; `open` counts the tasks that have not ended, `running` the open dispatches, `consulting` the choices that
  *   were asked for and not answered.
  *   `timed` holds the tasks whose time is running.
  * - S6. A run is `waiting` exactly when reviews are open and nothing else is under way.

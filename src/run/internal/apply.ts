@@ -200,7 +200,10 @@ const expire = (draft: Draft, { subject }: Of<"DeadlinePassed">): string | undef
   if (task.expired) return `the time of ${task.id} is over already`
   draft.tasks.set(subject, { ...task, expired: true })
   draft.timed.delete(subject)
-  if (task.status !== "queued" && !draft.groups.has(subject)) draft.due.add(subject)
+  if (task.status !== "queued" && !draft.groups.has(subject)) {
+    draft.ready.delete(subject)
+    draft.due.add(subject)
+  }
   return undefined
 }
 

@@ -86,7 +86,10 @@ export const stopping = (draft: Draft, event: Of<"GroupStopping">): string | und
       draft.tasks.set(id, without)
     }
     // What waits is looked at again; what runs is called back.
-    if (!draft.groups.has(id) && task.dispatch === undefined) draft.due.add(id)
+    if (!draft.groups.has(id) && task.dispatch === undefined) {
+      draft.ready.delete(id)
+      draft.due.add(id)
+    }
   }
   return undefined
 }
@@ -148,6 +151,7 @@ export const consulted = (draft: Draft, event: Of<"Consulted">): string | undefi
   draft.consulted += 1
   draft.consulting += 1
   draft.due.delete(subject)
+  draft.ready.delete(subject)
   on.put({ id, purpose, status: "open", failures: again?.failures ?? 0, ...(error === undefined ? {} : { error }) })
   return undefined
 }

@@ -70,7 +70,7 @@ const release = (draft: Draft, task: TaskState, useful: boolean): void => {
     const ready = unmet === 0 && !blocked
     draft.tasks.set(id, { ...dependant, unmet, lost, status: ready ? "ready" : "queued" })
     if (blocked) draft.due.add(id)
-    else if (ready) draft.ready.add(id)
+    else if (ready && !draft.due.has(id)) draft.ready.add(id)
   }
 }
 

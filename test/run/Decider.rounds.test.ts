@@ -1,0 +1,78 @@
+/** What is decided at one moment is carried out together: no part of it may make another one impossible. */
+import { assert, describe, it } from "@effect/vitest"
+import { type Coordinator, Decider, type Recovery, type Result, type RunEvent } from "espalier/run"
+
+import { envelope, fold, started } from "./simulate.ts"
+
+type Event = RunEvent.RunEvent
+
+const workers = [
+  { name: "d.one", capabilities: ["read"], size: 10 },
+  { name: "d.two", capabilities: ["read"], size: 10 }
+]
+const plain = Decider.spec({ workers })
+const one = started([{ id: "a", worker: "d.one" }])
+
+const given = (task: string, n = 1, worker = "d.one"): ReadonlyArray<Event> => [
+  { _tag: "Routed", at: 1, task, worker, candidates: [worker], note: "" },
+  { _tag: "Dispatched", at: 1, task, dispatch: `r1/${task}/${n}`, worker, contract: 1, deadlineAt: 5, note: "" }
+]
+
+const reported = (
+  task: string,
+  result: Partial<Result.Envelope>,
+  outcome: RunEvent.DispatchEnd = "accepted"
+): RunEvent.Of<"Reported"> => {
+  const dispatch = `r1/${task}/1`
+  const said = { at: 6, attempts: 1, outcome, result: envelope(result), note: "" }
+  return { _tag: "Reported", task, dispatch, worker: "d.one", ...said }
+}
+
+const failed = (kind: Result.ErrorKind) =>
+  reported("a", { status: "failed", confidence: 0, error: { kind, reason: "broke" } }, "failed")
+
+const degraded: Event = { _tag: "HealthChanged", at: 6, worker: "d.one", health: "degraded", note: "" }
+
+const decided = (events: ReadonlyArray<Event>, spec = plain): ReadonlyArray<string> =>
+  Decider.decide(fold(events), spec).map((action) => {
+    switch (action._tag) {
+      case "Dispatch":
+        return `${action.task} to ${action.worker}`
+      case "EndTask":
+        return `${action.task} ${action.status}`
+      case "StopGroup":
+        return `stop ${action.group} ${action.reason}`
+      case "Review":
+        return `review ${action.kind} of ${action.task}`
+      default:
+        return action._tag
+    }
+  })
+
+const facts = (can: ReadonlyArray<Recovery.Expansion>): Decider.TaskFacts => ({
+  escalate: false,
+  can: new Set(can),
+  reduceScope: false,
+  permissions: [],
+  optional: []
+})
+
+describe("one round of decisions", () => {
+  it("R-215 ends a task that waits for a slot once when its group is stopped", () => {
+    const stopping = { at: 1, group: "", reason: "stop-requested", recall: true, note: "Enough" } as const
+    const events: ReadonlyArray<Event> = [
+      started(["a", "b"].map((id) => ({ id, worker: "d.one" }))),
+      { _tag: "CancelRequested", at: 1, by: "somebody", note: "Enough" },
+      { _tag: "GroupStopping", ...stopping }
+    ]
+    assert.deepStrictEqual(decided(events), ["a cancelled", "b cancelled"])
+    assert.strictEqual(fold(events).ready.size, 0)
+  })
+
+  it("R-215 asks once for a plan that stands in for a task that nobody can have", () => {
+    const spec = Decider.spec({ workers: [], tasks: new Map([["a", facts(["re-plan"])]]) })
+    const asked: Event = { _tag: "Consulted", at: 1, consult: "r1/consult/1", subject: "a", purpose: "re-plan", note: "" }
+    assert.deepStrictEqual(decided([one], spec), ["Consult"])
+    assert.deepStrictEqual(decided([one, asked], spec), [])
+  })
+})
