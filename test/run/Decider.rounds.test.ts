@@ -75,4 +75,11 @@ describe("one round of decisions", () => {
     assert.deepStrictEqual(decided([one], spec), ["Consult"])
     assert.deepStrictEqual(decided([one, asked], spec), [])
   })
+
+  it("R-210 counts what its other orders will reserve", () => {
+    const spec = Decider.spec({ workers: workers.map((worker) => ({ ...worker, estimate: { tokens: 60 } })) })
+    const tasks = started(["a", "b"].map((id) => ({ id, worker: "d.one" })))
+    assert.deepStrictEqual(decided([{ ...tasks, limits: { run: { tokens: 100 } } }], spec), ["a to d.one", "RefuseBudget"])
+    assert.deepStrictEqual(decided([{ ...tasks, limits: { run: { tokens: 120 } } }], spec), ["a to d.one", "b to d.one"])
+  })
 })

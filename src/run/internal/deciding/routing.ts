@@ -28,15 +28,22 @@ export const candidates = (task: PlannedTask, { cache, workers }: Spec): Readonl
   return names
 }
 
-/** The slots that are free for the decisions of one round. */
+/** The slots and the budgets that are free for the decisions of one round: what it gave away already is gone. */
 export class Room {
   free: number
   private readonly load: ReadonlyMap<string, number>
   private readonly given = new Map<string, number>()
+  private budget: Budget.Ledger
+  private copied: Budget.Draft | undefined
 
   constructor(state: RunState, spec: Spec) {
     this.free = spec.concurrency - state.running
     this.load = state.load
+    this.budget = state.ledger
+  }
+
+  get ledger(): Budget.Ledger {
+    return this.budget
   }
 
   at(worker: WorkerFacts): number {
@@ -48,9 +55,13 @@ export class Room {
     return 1 - this.at(worker) / worker.size
   }
 
-  take(worker: string): void {
+  take(state: RunState, task: TaskState, { estimate, name }: WorkerFacts): void {
     this.free -= 1
-    this.given.set(worker, (this.given.get(worker) ?? 0) + 1)
+    this.given.set(name, (this.given.get(name) ?? 0) + 1)
+    if (Object.keys(estimate).length === 0) return
+    this.copied ??= Budget.copy(this.budget)
+    this.budget = this.copied
+    Budget.reserve(this.copied, { id: `next of ${task.id}`, accounts: accountsOf(state, task, name), amount: estimate })
   }
 }
 
@@ -77,7 +88,7 @@ export const barrier = (
     if (lacking !== undefined) return `must not have it (CONTRACT_INVALID: permissions.${lacking} is required)`
   }
   const own = [`worker:${name}`, `domain:${worker.domain}`]
-  const over = Budget.check(state.ledger, own, estimate)
+  const over = Budget.check(room.ledger, own, estimate)
   return over === undefined ? undefined : `is over its budget: ${over.message}`
 }
 
@@ -100,9 +111,9 @@ const inherited = (state: RunState, spec: Spec, task: TaskState): ReadonlyArray<
 export const unaffordable = (
   state: RunState,
   task: TaskState,
-  worker: WorkerFacts
-): Budget.BudgetExceeded | undefined =>
-  Budget.check(state.ledger, accountsOf(state, task, worker.name), worker.estimate)
+  worker: WorkerFacts,
+  room: Room
+): Budget.BudgetExceeded | undefined => Budget.check(room.ledger, accountsOf(state, task, worker.name), worker.estimate)
 
 /** A choice among the workers of a task. */
 export type Route =

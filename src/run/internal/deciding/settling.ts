@@ -148,13 +148,13 @@ const give = (
   if (worker === undefined || room.free <= 0 || room.at(worker) <= 0) return undefined
   const gate = gated(state, spec, task, worker, why)
   if (gate !== undefined) return gate
-  const over = unaffordable(state, task, worker)
+  const over = unaffordable(state, task, worker, room)
   if (over !== undefined) {
     const { account, asked, limit, measure } = over
     const note = `${task.id} is not given to ${name}: ${over.message}`
     return { _tag: "RefuseBudget", task: task.id, worker: name, account, measure, limit, asked, note }
   }
-  room.take(name)
+  room.take(state, task, worker)
   return { _tag: "Dispatch", task: task.id, worker: name, candidates: names, note: why }
 }
 
