@@ -83,3 +83,48 @@ describe("one round of decisions", () => {
     assert.deepStrictEqual(decided([{ ...tasks, limits: { run: { tokens: 120 } } }], spec), ["a to d.one", "b to d.one"])
   })
 })
+
+describe("another try at the same worker", () => {
+  it("R-209 is not made while it is left alone: a stand-in has the correction", () => {
+    const events = [one, ...given("a"), failed("malformed")]
+    assert.deepStrictEqual(decided(events), ["a to d.one"])
+    assert.deepStrictEqual(decided([...events, degraded]), ["a to d.two"])
+  })
+
+  it("R-208 is not made while it is left alone: the unsure result stands, or a person is asked", () => {
+    const events = [one, ...given("a"), reported("a", { output: 1, confidence: 0.1 })]
+    const spec = (reviewConfidence: boolean) =>
+      Decider.spec({ workers, policy: { lowConfidence: "retry", reviewConfidence } })
+    assert.deepStrictEqual(decided(events, spec(false)), ["a to d.one"])
+    assert.deepStrictEqual(decided([...events, degraded], spec(false)), ["a accepted"])
+    assert.deepStrictEqual(decided([...events, degraded], spec(true)), ["review result-acceptance of a"])
+  })
+})
+
+describe("a task whose time is over", () => {
+  const late: ReadonlyArray<Event> = [
+    one,
+    ...given("a"),
+    { _tag: "DeadlinePassed", at: 5, subject: "a", note: "" },
+    { _tag: "Recalled", at: 5, task: "a", dispatch: "r1/a/1", reason: "deadline", note: "" }
+  ]
+
+  it("is not given to another worker for a cross-check of what came late", () => {
+    const spec = Decider.spec({ workers, policy: { lowConfidence: "cross-check" } })
+    const events = [...late, reported("a", { output: 1, confidence: 0.1 })]
+    assert.deepStrictEqual(decided(events, spec), ["a accepted"])
+  })
+
+  it("is not tried anew because a person said so too late", () => {
+    const missing = [{ part: "p", reason: "q" }]
+    const asks = { kind: "result-acceptance", reason: "needs-review", allowed: ["approve", "retry"], facts: {} } as const
+    const review = "r1/review/1"
+    const events: ReadonlyArray<Event> = [
+      ...late,
+      reported("a", { status: "needs-review", output: 1, missing }, "partial"),
+      { _tag: "ReviewOpened", at: 6, review, task: "a", ...asks, note: "" },
+      { _tag: "ReviewDecided", at: 7, review, decision: "retry", by: "somebody", note: "" }
+    ]
+    assert.deepStrictEqual(decided(events), ["a partial"])
+  })
+})

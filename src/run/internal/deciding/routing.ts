@@ -178,6 +178,12 @@ const isBetter = (one: WorkerFacts, other: WorkerFacts, room: Room): boolean => 
   return (one.estimate.cost ?? 0) < (other.estimate.cost ?? 0)
 }
 
+/** Whether the worker that had a task last can have it again. */
+export const canAgain = (state: RunState, spec: Spec, task: TaskState, room: Room, last: string): boolean => {
+  const worker = spec.workers.get(last)
+  return worker !== undefined && barrier(state, spec, task, worker, room) === undefined
+}
+
 /** The workers that can take a task over from others, best first, and those of them with a larger window than `last`. */
 export const standIns = (
   state: RunState,

@@ -10,7 +10,7 @@ import * as Recovery from "../../Recovery.ts"
 import type { Decision, ReviewKind, ReviewReason, TaskEnd } from "../../RunEvent.ts"
 import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunState.ts"
 import { shorten } from "../problems.ts"
-import { choose, declared, type Room, standIns, unaffordable } from "./routing.ts"
+import { canAgain, choose, declared, type Room, standIns, unaffordable } from "./routing.ts"
 
 const noFacts: TaskFacts = {
   escalate: false,
@@ -55,7 +55,8 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
     const action = obey(task, said)
     if (action !== undefined) return action
   }
-  if (task.expired && delivered === undefined) {
+  // What came late still counts, but nothing is begun anew.
+  if (task.expired && (delivered === undefined || task.tries.length === task.ladder)) {
     return incomplete(spec, task, "its time is over", last ?? "exhausted")
   }
   if (task.lost.length > 0 && !task.acceptMissing && task.tries.length === 0) return block(task)
@@ -325,9 +326,12 @@ const weigh = (state: RunState, spec: Spec, task: TaskState, last: Try, room: Ro
     confidence: each.confidence,
     digest: each.digest ?? `${each.version}`
   })) as ReadonlyArray<Confidence.Delivered>
+  const known = spec.workers.has(last.worker)
+  const barred = task.expired || (low === "retry" && !canAgain(state, spec, task, room, last.worker))
+  const unsure = barred && reviewConfidence ? "review" : barred ? "note" : low
   const step = Confidence.next([head as Confidence.Delivered, ...tail], {
-    others: spec.workers.has(last.worker) ? standIns(state, spec, task, room, last.worker).others : [],
-    policy: { threshold, low: spec.workers.has(last.worker) ? low : "note", review: reviewConfidence }
+    others: known ? standIns(state, spec, task, room, last.worker).others : [],
+    policy: { threshold, low: known ? unsure : "note", review: reviewConfidence }
   })
   switch (step._tag) {
     case "Accept": {
@@ -367,7 +371,7 @@ const recover = (
   const step = Recovery.next(history, {
     others,
     larger,
-    same: spec.workers.has(last.worker),
+    same: canAgain(state, spec, task, room, last.worker),
     can: left(state, spec, task),
     policy: spec.policy
   })
