@@ -128,3 +128,44 @@ describe("a task whose time is over", () => {
     assert.deepStrictEqual(decided(events), ["a partial"])
   })
 })
+
+describe("a group inside another one", () => {
+  const router: Decider.CoordinatorFacts = {
+    kind: "router",
+    adds: true,
+    next: ({ tasks }): Coordinator.Next => ({
+      _tag: "Add",
+      tasks: [{ id: `t#${tasks.length + 1}`, needs: [], worker: "d.one", acceptMissing: false }],
+      note: ""
+    })
+  }
+  const spec = Decider.spec({ workers, coordinators: new Map([["a", router]]) })
+  const opened = (containment: RunEvent.Containment, tasks: ReadonlyArray<string>): ReadonlyArray<Event> => [
+    started([{ id: "a", group: "router" }]),
+    {
+      _tag: "GroupOpened",
+      at: 1,
+      task: "a",
+      kind: "router",
+      containment,
+      tasks: tasks.map((id) => ({ id, needs: [], worker: "d.one", acceptMissing: false })),
+      note: ""
+    }
+  ]
+
+  it("R-215 is stopped with it, once, and adds nothing at that moment", () => {
+    const stopping = { at: 2, group: "", reason: "stop-requested", recall: true, note: "Enough" } as const
+    const events: ReadonlyArray<Event> = [
+      ...opened({ quorum: 2 }, []),
+      { _tag: "CancelRequested", at: 2, by: "somebody", note: "Enough" },
+      { _tag: "GroupStopping", ...stopping }
+    ]
+    assert.deepStrictEqual(decided(events, spec), ["stop a stop-requested"])
+  })
+
+  it("is not given up for its quorum while it may get more tasks", () => {
+    assert.deepStrictEqual(decided(opened({ quorum: 2 }, ["a/x"]), spec), ["AddTasks"])
+    const fixed = Decider.spec({ workers })
+    assert.deepStrictEqual(decided(opened({ quorum: 2 }, ["a/x"]), fixed), ["stop a no-ready-task"])
+  })
+})

@@ -18,16 +18,17 @@ const templateOf = (state: RunState, group: GroupState): string => {
 
 /** Adds what is to be done with a group. */
 export const coordinate = (state: RunState, spec: Spec, group: GroupState, actions: Array<Action>): void => {
-  if (group.merged) return
-  const stop = reasonToStop(state, group)
+  // One that is being stopped with the group that it is in says nothing of its own.
+  if (group.merged || actions.some((action) => action._tag === "StopGroup" && action.group === group.id)) return
+  const coordinator = spec.coordinators.get(templateOf(state, group))
+  const own = coordinator !== undefined && coordinator.kind === group.kind ? coordinator : undefined
+  const stop = reasonToStop(state, group, own?.adds === true)
   if (stop !== undefined) {
     actions.push({ _tag: "StopGroup", group: group.id, ...stop })
     return
   }
   if (group.stopping !== undefined) return wind(state, group, group.stopping, actions)
   if (group.consult?.status === "open" || group.review !== undefined) return
-  const coordinator = spec.coordinators.get(templateOf(state, group))
-  const own = coordinator !== undefined && coordinator.kind === group.kind ? coordinator : undefined
   if (own === undefined || !own.adds) {
     if (group.open === 0) merge(group, undefined, actions)
     return
@@ -47,8 +48,8 @@ const nextOf = (coordinator: CoordinatorFacts, view: View): Next => {
 
 type Stop = Pick<Extract<Action, { readonly _tag: "StopGroup" }>, "reason" | "recall" | "note">
 
-/** Why a group takes no new orders from here on. */
-const reasonToStop = (state: RunState, group: GroupState): Stop | undefined => {
+/** Why a group takes no new orders from here on. `adds`: it may yet get other tasks than those that it has. */
+const reasonToStop = (state: RunState, group: GroupState, adds: boolean): Stop | undefined => {
   const { containment, stopping } = group
   if (stopping?.recall === true) return undefined
   if (group.id === "") {
@@ -71,7 +72,7 @@ const reasonToStop = (state: RunState, group: GroupState): Stop | undefined => {
   if (group.accepted >= quorum) {
     return { reason: "accepted", recall: true, note: `${quorum} results are enough, and they are there` }
   }
-  if (group.accepted + group.open < quorum) {
+  if (!adds && group.accepted + group.open < quorum) {
     return { reason: "no-ready-task", recall: true, note: `${quorum} accepted results cannot be reached any more` }
   }
   return undefined
