@@ -71,7 +71,14 @@ describe("one round of decisions", () => {
 
   it("R-215 asks once for a plan that stands in for a task that nobody can have", () => {
     const spec = Decider.spec({ workers: [], tasks: new Map([["a", facts(["re-plan"])]]) })
-    const asked: Event = { _tag: "Consulted", at: 1, consult: "r1/consult/1", subject: "a", purpose: "re-plan", note: "" }
+    const asked: Event = {
+      _tag: "Consulted",
+      at: 1,
+      consult: "r1/consult/1",
+      subject: "a",
+      purpose: "re-plan",
+      note: ""
+    }
     assert.deepStrictEqual(decided([one], spec), ["Consult"])
     assert.deepStrictEqual(decided([one, asked], spec), [])
   })
@@ -79,8 +86,14 @@ describe("one round of decisions", () => {
   it("R-210 counts what its other orders will reserve", () => {
     const spec = Decider.spec({ workers: workers.map((worker) => ({ ...worker, estimate: { tokens: 60 } })) })
     const tasks = started(["a", "b"].map((id) => ({ id, worker: "d.one" })))
-    assert.deepStrictEqual(decided([{ ...tasks, limits: { run: { tokens: 100 } } }], spec), ["a to d.one", "RefuseBudget"])
-    assert.deepStrictEqual(decided([{ ...tasks, limits: { run: { tokens: 120 } } }], spec), ["a to d.one", "b to d.one"])
+    assert.deepStrictEqual(decided([{ ...tasks, limits: { run: { tokens: 100 } } }], spec), [
+      "a to d.one",
+      "RefuseBudget"
+    ])
+    assert.deepStrictEqual(decided([{ ...tasks, limits: { run: { tokens: 120 } } }], spec), [
+      "a to d.one",
+      "b to d.one"
+    ])
   })
 })
 
@@ -117,7 +130,12 @@ describe("a task whose time is over", () => {
 
   it("is not tried anew because a person said so too late", () => {
     const missing = [{ part: "p", reason: "q" }]
-    const asks = { kind: "result-acceptance", reason: "needs-review", allowed: ["approve", "retry"], facts: {} } as const
+    const asks = {
+      kind: "result-acceptance",
+      reason: "needs-review",
+      allowed: ["approve", "retry"],
+      facts: {}
+    } as const
     const review = "r1/review/1"
     const events: ReadonlyArray<Event> = [
       ...late,
@@ -167,5 +185,24 @@ describe("a group inside another one", () => {
     assert.deepStrictEqual(decided(opened({ quorum: 2 }, ["a/x"]), spec), ["AddTasks"])
     const fixed = Decider.spec({ workers })
     assert.deepStrictEqual(decided(opened({ quorum: 2 }, ["a/x"]), fixed), ["stop a no-ready-task"])
+  })
+})
+
+describe("the tokens of a choice", () => {
+  it("D34 are charged to the run when nothing is left of its budget", () => {
+    const choice = { consult: "r1/consult/1", subject: "", note: "" } as const
+    const used = (n: number): number | undefined =>
+      fold([
+        { ...one, limits: { run: { tokens: 10 } } },
+        { _tag: "Consulted", at: 1, purpose: "route", ...choice },
+        { _tag: "Decided", at: 2, ...choice, answer: "a", usage: { tokens: 12 } },
+        ...(n < 2
+          ? []
+          : ([
+              { _tag: "Consulted", at: 3, purpose: "route", ...choice, consult: "r1/consult/2" },
+              { _tag: "Decided", at: 4, ...choice, consult: "r1/consult/2", answer: "a", usage: { tokens: 5 } }
+            ] as const))
+      ]).ledger.accounts.get("run")?.settled.tokens
+    assert.deepStrictEqual([used(1), used(2)], [12, 17])
   })
 })

@@ -163,7 +163,8 @@ export const decided = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed"
   if (consult?.id !== event.consult || consult.status !== "open") return `${event.consult} is not open`
   draft.consulting -= 1
   if (event.usage !== undefined) {
-    Budget.reserve(draft.ledger, { id: event.consult, accounts: ["run"], amount: {} })
+    // It is charged whether or not anything is left, as nobody could know before what it would come to.
+    draft.ledger.reservations.set(event.consult, { accounts: ["run"], amount: {} })
     Budget.settle(draft.ledger, { id: event.consult, used: event.usage })
   }
   if (event._tag === "DecisionFailed") {
