@@ -37,12 +37,13 @@ import * as Autonomy from "./Autonomy.ts"
 import type * as Breaker from "./Breaker.ts"
 import type * as Contract from "./Contract.ts"
 import type * as ContractPolicy from "./ContractPolicy.ts"
-import * as Coordinators from "./Coordinator.ts"
 import type { Coordinator, Task } from "./Coordinator.ts"
 import * as Decider from "./Decider.ts"
 import type * as Domain from "./Domain.ts"
 import * as checking from "./internal/checking.ts"
 import { Finding } from "./internal/checking/findings.ts"
+import * as describing from "./internal/describing.ts"
+import type { Description } from "./internal/describing.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, type Problem } from "./internal/problems.ts"
 import type * as Recovery from "./Recovery.ts"
@@ -50,6 +51,7 @@ import type { AccountLimits, PlannedTask } from "./RunEvent.ts"
 import type * as Worker from "./Worker.ts"
 
 export { Finding, Rule } from "./internal/checking/findings.ts"
+export { Description } from "./internal/describing.ts"
 
 const TypeId = "~espalier/run/Desk"
 
@@ -278,24 +280,66 @@ export const spec = (desk: Desk): Decider.Spec =>
   })
 
 /**
- * The plain data that makes a desk the desk it is, as one text: tasks and what they need, workers, schemas.
+ * The plain data that makes a desk the desk it is, as one text. A run that began with another one is not taken up.
+ *
+ * **Details**
+ *
+ * - Of tasks, at any depth: ids, needs, who does them, their contracts (objective, constraints, permissions, limits,
+ *   definition of done and the rest), `acceptMissing`, `fresh`, `reduceScope`.
+ * - Of coordinators: kind, containment, facts, what they begin with. Of workers: names, capabilities, permissions,
+ *   artefacts, schemas. Of the desk: its schemas, and the tasks out of which the answer is merged.
+ * - The order of fields does not matter, and neither does whether a default is written out.
+ *
+ * **Gotchas**
+ *
+ * - Code is not seen: when a handler or another function comes to mean something else, change the version.
+ * - How a desk is run is not part of it: pool sizes, time-outs, estimates, risks, the recovery policy. Limits, budgets and
+ *   the tier of a run are those that it began with.
  *
  * @category accessors
  * @since 0.1.0
  */
 export const definition = (desk: Desk): string =>
-  JSON.stringify([
-    [...coordinators(desk)].map(([template, { containment, facts, initial, kind, tasks }]) => [
-      template,
-      kind,
-      containment,
-      facts ?? null,
-      initial,
-      tasks.map((task) => Coordinators.planned(task))
-    ]),
-    seats(desk).map(({ name, worker }) => [name, worker.capabilities, worker.schemas()]),
-    desk.schemas()
-  ])
+  describing.definition(desk, { seats: seats(desk), coordinators: coordinators(desk) })
+
+/**
+ * A desk as a contract: what a run begins with and answers, whom it may call, what is asked of them, and who is responsible.
+ *
+ * **Gotchas**
+ *
+ * It is meant for desks that pass {@link check}.
+ *
+ * **Example** (Who may be called)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Desk, Domain, Plan, Worker } from "espalier/run"
+ *
+ * const links = Worker.make("links", {
+ *   description: "Finds dead links",
+ *   input: Schema.Struct({}),
+ *   output: Schema.Int,
+ *   handle: () => Effect.succeed(0)
+ * })
+ * const desk = Desk.make("release", {
+ *   version: "1",
+ *   owner: "the docs team",
+ *   input: Schema.Struct({}),
+ *   domains: [Domain.make("docs", { workers: [links] })],
+ *   coordinator: Plan.make([{ id: "links", worker: "docs.links", objective: "Find dead links" }])
+ * })
+ *
+ * const { owner, tasks } = Desk.describe(desk)
+ * const who = tasks.map(({ candidates, task }) => [task, ...candidates])
+ * who // => [["links", "docs.links"]]
+ * owner // => "the docs team"
+ * ```
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const describe = (desk: Desk): Description =>
+  describing.describe(desk, { seats: seats(desk), coordinators: coordinators(desk), spec: spec(desk) })
 
 /**
  * A desk that must not run.

@@ -310,6 +310,7 @@ export const startIn: <Input>(
       run,
       desk: desk.name,
       version: desk.version,
+      ...(desk.owner === "" ? {} : { owner: desk.owner }),
       definition: office.definition,
       input: encoded.success as Schema.Json,
       tasks: Desk.tasks(desk),

@@ -6,7 +6,7 @@
  *
  * | event | says |
  * |---|---|
- * | `RunStarted` | the desk, its version and definition, the input, the planned tasks, the limits, the autonomy tier |
+ * | `RunStarted` | the desk, its version, owner and definition, the input, the planned tasks, the limits, the autonomy tier |
  * | `GroupOpened` | a task is carried out by tasks of its own: a pipeline, a decomposition, a new plan |
  * | `TasksAdded` | a coordinator added tasks to its group |
  * | `GroupStopping` | a group takes no new orders: a sibling failed, a quorum is reached, a budget is spent |
@@ -329,6 +329,7 @@ export const RunStarted = Schema.TaggedStruct("RunStarted", {
   run: Schema.String,
   desk: Schema.String,
   version: Schema.String,
+  owner: Schema.optionalKey(Schema.String),
   definition: Schema.String,
   input: Schema.Json,
   tasks: Schema.Array(PlannedTask),
