@@ -50,6 +50,7 @@ import type { Coordinator, Task } from "./Coordinator.ts"
 import type * as Decider from "./Decider.ts"
 import * as Desk from "./Desk.ts"
 import * as Health from "./Health.ts"
+import { Contracts } from "./internal/contracts.ts"
 import type { News } from "./internal/news.ts"
 import { start, type Staff } from "./internal/staff.ts"
 
@@ -78,6 +79,8 @@ export interface Office<in Input = never> {
   readonly spec: Decider.Spec
   /** @internal */
   readonly templates: ReadonlyMap<string, Task<never, unknown>>
+  /** @internal */
+  readonly contracts: Contracts
   /** @internal Templates whose orders may be the same as those of others. */
   readonly twins: ReadonlySet<string>
   /** @internal */
@@ -130,6 +133,7 @@ export const open = Effect.fnUntraced(function* <Input, R>(
     staff,
     spec: Desk.spec(desk),
     templates,
+    contracts: new Contracts(),
     twins: twinsOf(templates),
     coordinators: Desk.coordinators(desk),
     // It is only ever given to what asked for exactly this.

@@ -49,6 +49,7 @@ import { settle } from "./internal/evidence.ts"
 import { Cost, Count, Id, named, Text } from "./internal/fields.ts"
 import { tooMuch } from "./internal/plain.ts"
 import { decoder, pathOf, Problem, sentences } from "./internal/problems.ts"
+import { ifUsual, isEmpty } from "./internal/usual.ts"
 
 const TypeId = "~espalier/run/Result"
 
@@ -366,9 +367,6 @@ export class ResultInvalid extends Schema.TaggedError<ResultInvalid>("espalier/r
 
 const problem = (path: string, expectation: string): Problem => ({ path, expectation, actual: "" })
 
-const isEmpty = (output: unknown): boolean =>
-  output === undefined || output === null || (typeof output === "string" && output.trim() === "")
-
 const ofContract: ReadonlySet<string> = new Set(["contract", ...Object.keys(Contract.fields)])
 
 /** Fields by which an answer would change what was asked of it. */
@@ -471,6 +469,8 @@ export const check = (
     if (EffectResult.isFailure(encoded)) return invalid(encoded.failure.map(belowOutput))
     fields["output"] = encoded.success
   }
+  const usual = ifUsual(fields)
+  if (usual !== undefined) return EffectResult.succeed(usual)
   const decoded = decodeEnvelope(fields)
   if (EffectResult.isFailure(decoded)) return invalid(decoded.failure)
   const settled = settle(decoded.success.evidence, boundary.origin)

@@ -113,6 +113,7 @@ export class Executor {
   private from(): Sources {
     this.sources ??= {
       templates: this.office.templates,
+      contracts: this.office.contracts,
       policy: this.office.desk.contracts,
       capabilities: [...new Set([...this.office.spec.workers.values()].flatMap(({ capabilities }) => capabilities))],
       results: { result: (task) => this.fold.result(task) },

@@ -12,14 +12,15 @@ import * as ContractPolicy from "../ContractPolicy.ts"
 import { type Accepted, localName, type Task } from "../Coordinator.ts"
 import type * as Desk from "../Desk.ts"
 import type * as Outcome from "../Outcome.ts"
-import * as Plan from "../Plan.ts"
 import type { RunState, TaskState } from "../RunState.ts"
 import type { MissingInput, Order, Prepared, PreviousError } from "../Worker.ts"
+import type { Contracts } from "./contracts.ts"
 import { thrown } from "./problems.ts"
 
 /** Everything that orders are made of, beside the state. */
 export interface Sources {
   readonly templates: ReadonlyMap<string, Task<never, unknown>>
+  readonly contracts: Contracts
   readonly policy: ContractPolicy.ContractPolicy | undefined
   readonly capabilities: ReadonlyArray<string>
   readonly results: Pick<Outcome.Fold, "result">
@@ -76,7 +77,7 @@ export const contractOf = (
   } catch (error) {
     return EffectResult.fail(`CONTRACT_INVALID: the inputs of ${task.id} cannot be made: ${thrown(error)}`)
   }
-  const contract = Plan.contract({ ...template, id: task.id }, inputs, task.amendment)
+  const contract = sources.contracts.of(template, task.id, inputs, task.amendment)
   if (EffectResult.isFailure(contract)) return EffectResult.fail(contract.failure.message)
   if (task.dropped.length === 0) return EffectResult.succeed(contract.success)
   return EffectResult.mapError(Acceptance.reduceScope(contract.success, task.dropped), ({ message }) => message)

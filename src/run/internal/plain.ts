@@ -53,6 +53,109 @@ export const tooMuch = (value: unknown, path: string): Problem | undefined => {
   return undefined
 }
 
+/** Of a value that has to be looked at more closely. */
+const unsure = Symbol("unsure")
+
+/** Bytes that are left for the rest of a value; a text counts as if each of its characters took the most. */
+let room = 0
+
+/**
+ * Whether an object is of no class.
+ *
+ * @since 0.1.0
+ */
+export const isPlain = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+const copied = (value: unknown, depth: number): unknown => {
+  if (depth > deepest) return unsure
+  if (typeof value === "string") {
+    room -= 6 * value.length + 2
+    return room < 0 ? unsure : value
+  }
+  room -= 8
+  if (room < 0) return unsure
+  if (typeof value === "number") return Number.isFinite(value) ? value + 0 : unsure // no negative zero
+  if (value === null || typeof value === "boolean") return value
+  if (typeof value !== "object") return unsure
+  if (Array.isArray(value)) {
+    const items: Array<unknown> = []
+    // A hole is read as what is not JSON.
+    for (let index = 0; index < value.length; index++) {
+      const item = copied(value[index], depth + 1)
+      if (item === unsure) return unsure
+      items.push(item)
+    }
+    return Object.freeze(items)
+  }
+  if (!isPlain(value)) return unsure
+  const fields: Record<string, unknown> = {}
+  for (const key of Object.keys(value)) {
+    if (key === "__proto__") return unsure
+    room -= 6 * key.length + 4
+    const field = copied((value as Readonly<Record<string, unknown>>)[key], depth + 1)
+    if (field === unsure) return unsure
+    fields[key] = field
+  }
+  return Object.getOwnPropertySymbols(value).length > 0 ? unsure : Object.freeze(fields)
+}
+
+/**
+ * What {@link frozen} gives of a value that is plain JSON beyond any doubt and well within what {@link tooMuch} allows;
+ * `undefined` of any other, which is not to say that it is none. It is several times as fast as a schema.
+ *
+ * @since 0.1.0
+ */
+export const frozenIfPlain = (value: unknown): unknown => {
+  room = largest
+  try {
+    const copy = copied(value, 0)
+    return copy === unsure ? undefined : copy
+  } catch {
+    return undefined
+  }
+}
+
+const sure = (value: unknown, depth: number): boolean => {
+  if (depth > deepest) return false
+  if (typeof value === "string") {
+    room -= 6 * value.length + 2
+    return room >= 0
+  }
+  room -= 8
+  if (room < 0) return false
+  if (typeof value === "number") return Number.isFinite(value)
+  if (value === null || typeof value === "boolean") return true
+  if (typeof value !== "object") return false
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) if (!sure(value[index], depth + 1)) return false
+    return true
+  }
+  if (!isPlain(value)) return false
+  for (const key of Object.keys(value)) {
+    room -= 6 * key.length + 4
+    if (!sure((value as Readonly<Record<string, unknown>>)[key], depth + 1)) return false
+  }
+  return true
+}
+
+/**
+ * Whether a value is plain JSON beyond any doubt, and well within what {@link tooMuch} allows. `false` says only that it has
+ * to be looked at more closely.
+ *
+ * @since 0.1.0
+ */
+export const isSurelyPlain = (value: unknown): boolean => {
+  room = largest
+  try {
+    return sure(value, 0)
+  } catch {
+    return false
+  }
+}
+
 /**
  * A copy of a plain JSON value that nobody can change, not even whoever made the value. At most as deep as
  * {@link tooMuch} allows.
