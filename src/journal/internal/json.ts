@@ -36,7 +36,8 @@ const utf8Length = (text: string): number => {
 /** A plain object of any realm: its prototype is nothing, or the one at the end of every chain. */
 const isPlain = (value: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || (Predicate.isObjectOrArray(prototype) && Object.getPrototypeOf(prototype) === null)
+  if (prototype === Object.prototype || prototype === null) return true
+  return Predicate.isObjectOrArray(prototype) && Object.getPrototypeOf(prototype) === null
 }
 
 const segment = (key: string | number): string => {
@@ -109,10 +110,40 @@ const inspect = (root: unknown, limit: number): Refusal | undefined => {
   return walk(root)
 }
 
+/** Bytes that are left for the rest of a value that is being looked over. */
+let room = 0
+
+/** Whether a value is JSON beyond any doubt; `false` says only that it has to be inspected, by whom has words for it. */
+const isSound = (value: unknown, depth: number): boolean => {
+  if (typeof value === "string") room -= value.length + 2
+  else if (value === null || typeof value === "boolean") room -= 4
+  else if (typeof value === "number") {
+    if (!Number.isFinite(value)) return false
+    room -= 1
+  } else if (typeof value !== "object" || depth >= maxDepth) return false
+  else if (Array.isArray(value)) {
+    room -= 2
+    for (let i = 0; i < value.length; i++) if (!isSound(value[i], depth + 1)) return false
+  } else {
+    if (!isPlain(value)) return false
+    room -= 2
+    for (const key of Object.keys(value)) {
+      const child = (value as Readonly<Record<string, unknown>>)[key]
+      if (child === undefined) continue
+      room -= key.length + 3
+      if (!isSound(child, depth + 1)) return false
+    }
+  }
+  return room >= 0
+}
+
 /** The text of a value of at most `limit` bytes in UTF-8. */
 export const encode = (value: unknown, limit: number): Result.Result<string, Refusal> => {
-  const refusal = inspect(value, limit)
-  if (refusal !== undefined) return Result.fail(refusal)
+  room = limit
+  if (!isSound(value, 0)) {
+    const refusal = inspect(value, limit)
+    if (refusal !== undefined) return Result.fail(refusal)
+  }
   const text = JSON.stringify(value)
   // No unit takes more than three bytes, so most texts need no counting.
   if (text.length * 3 > limit) {

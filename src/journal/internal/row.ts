@@ -80,11 +80,10 @@ export const rowsOf = (append: Append): Result.Result<ReadonlyArray<Row>, Reason
   if (problem !== undefined) return Result.fail(problem)
   const rows: Array<Row> = []
   for (const [index, event] of events.entries()) {
-    const invalid = firstProblem([
-      [`events[${index}].type`, idProblem(event.type)],
-      [`events[${index}].at`, timeProblem(event.at)]
-    ])
-    if (invalid !== undefined) return Result.fail(invalid)
+    const type = idProblem(event.type)
+    const at = timeProblem(event.at)
+    if (type !== undefined) return Result.fail(new InvalidInput({ field: `events[${index}].type`, problem: type }))
+    if (at !== undefined) return Result.fail(new InvalidInput({ field: `events[${index}].at`, problem: at }))
     const data = encode(event.data, maxDataBytes)
     if (Result.isFailure(data)) {
       return Result.fail(
