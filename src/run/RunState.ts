@@ -225,7 +225,7 @@ export interface GroupState extends Schema.Schema.Type<typeof GroupState> {}
  * - `id`: the task that is carried out; empty for the run itself. `kind`: of its coordinator.
  * - `tasks`: in the order in which they were added. `open`, `accepted`, `partial`, `lost`: how many of them.
  * - `answers`: what was chosen so far, oldest first. `said`: what people decided about it.
- * - `merged`: its result was made; the group of a task is gone then.
+ * - `merged`: its result was made; the group of a task is gone then. `whole`: what the result of the run itself came to.
  *
  * @category models
  * @since 0.1.0
@@ -244,7 +244,8 @@ export const GroupState = Schema.Struct({
   answers: Schema.Array(Schema.Json),
   said: Schema.Array(Answer),
   review: Schema.optionalKey(Schema.String),
-  merged: Schema.Boolean
+  merged: Schema.Boolean,
+  whole: Schema.optionalKey(Schema.Struct({ outcome: DispatchEnd, note: Schema.String }))
 })
 
 /** @since 0.1.0 */
@@ -322,6 +323,7 @@ export const RunState = Schema.Struct({
   expired: Schema.Boolean,
   cancelled: Schema.optionalKey(Schema.String),
   spent: Schema.optionalKey(Schema.String),
+  unraised: Schema.Array(Schema.String),
   size: Schema.Int,
   open: Schema.Int,
   running: Schema.Int,

@@ -5,7 +5,7 @@
  */
 import * as Budget from "../Budget.ts"
 import type { RunEvent, Of } from "../RunEvent.ts"
-import { addTasks, type Draft, hasEnded } from "./applying/draft.ts"
+import { addTasks, type Draft, hasEnded, isAsked } from "./applying/draft.ts"
 import * as groups from "./applying/groups.ts"
 import * as orders from "./applying/orders.ts"
 import * as reviews from "./applying/reviews.ts"
@@ -44,8 +44,17 @@ const isWaiting = (draft: Draft): boolean =>
   draft.cancelled === undefined &&
   draft.running === 0 &&
   draft.consulting === 0 &&
-  draft.due.size === 0 &&
-  draft.ready.size === 0
+  draft.ready.size === 0 &&
+  isHeld(draft)
+
+/** What is due waits for a budget that a person is asked to raise. */
+const isHeld = (draft: Draft): boolean => {
+  for (const id of draft.due) {
+    const account = draft.tasks.get(id)?.tries.at(-1)?.account
+    if (account === undefined || !isAsked(draft, account)) return false
+  }
+  return true
+}
 
 const begin = (event: Of<"RunStarted">): Draft | string => {
   const draft: Draft = {
@@ -75,6 +84,7 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     tier: event.tier ?? "medium",
     ...(event.deadlineAt === undefined ? {} : { deadlineAt: event.deadlineAt }),
     expired: false,
+    unraised: [],
     size: 512 + 64 * Object.keys(event.limits ?? {}).length,
     open: 0,
     running: 0,

@@ -137,7 +137,7 @@ export class Executor {
     const { health, live } = this.office
     return Effect.contextWith((context: Context.Context<never>) => {
       this.context = context
-      const listening = health.changes((change) => this.tell(changed(change)))
+      const listening = health.changes((change) => this.heard(changed(change)))
       live.set(this.run, { tell: this.tell })
       return this.carry(first).pipe(
         Effect.ensuring(
@@ -249,6 +249,8 @@ export class Executor {
   }
 
   private taken: Array<RunEvent> = []
+  /** Collects the changes of health that a report of this run leads to. */
+  private own: Array<News> | undefined
 
   /** Takes an event in; it is written by the next `write`. */
   private take(event: RunEvent): void {
@@ -372,7 +374,17 @@ export class Executor {
           : Recovery.blames(error.kind)
             ? "failed"
             : "interrupted"
+    const heard: Array<News> = []
+    this.own = heard
     this.office.health.report(worker, at, end, dispatch)
+    this.own = undefined
+    for (const { ack: _, ...event } of heard) this.receive({ ...event, at })
+  }
+
+  /** What follows from a report of this run is taken in with it; all other changes are news. */
+  private heard(news: News): void {
+    if (this.own === undefined) this.tell(news)
+    else this.own.push(news)
   }
 
   /**
@@ -422,6 +434,7 @@ export class Executor {
         const subject = "task" in event && event.task !== undefined ? event.task : ""
         this.take({ _tag: "Noticed", at, subject, what: "stale", note: `A ${event._tag} came too late: ${refused}` })
       }
+      for (const event of this.healthNow(at)) this.offer(event)
       this.decide(at)
       yield* this.write()
     })

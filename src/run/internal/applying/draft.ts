@@ -162,6 +162,14 @@ const place = (
   })
 }
 
+/** Whether a person is being asked to raise an account. */
+export const isAsked = ({ reviews }: Pick<RunState, "reviews">, account: string): boolean => {
+  for (const { facts, kind } of reviews.values()) {
+    if (kind === "budget-increase" && facts["account"] === account) return true
+  }
+  return false
+}
+
 /** The accounts that a dispatch of a task at a worker is charged to. */
 export const accountsOf = (draft: Pick<RunState, "tasks">, task: TaskState, worker: string): ReadonlyArray<string> => {
   const dot = worker.indexOf(".")

@@ -100,7 +100,7 @@ export const merged = (draft: Draft, event: Of<"Merged">): string | undefined =>
   if (group.open > 0) return `${group.open} tasks of the group have not ended`
   if (group.consult?.status === "open") return "a decision of the group is open"
   if (group.id === "") {
-    draft.groups.set("", { ...group, merged: true })
+    draft.groups.set("", { ...group, merged: true, whole: { outcome: event.outcome, note: event.note } })
     return undefined
   }
   const task = draft.tasks.get(group.id)

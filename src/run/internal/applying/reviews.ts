@@ -49,6 +49,9 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
     return `${id} can be decided by ${review.allowed.join(", ")}, not by ${decision}`
   }
   const { kind, reason } = review
+  if (kind === "budget-increase" && decision === "approve" && raise === undefined) {
+    return `${id} can be approved only with a raise; a raise of nothing opens the account again`
+  }
   const about = draft.tasks.get(review.task ?? "")
   const tries = about?.tries.length ?? 0
   const said: Answer = {
@@ -66,9 +69,12 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
   draft.reviews.delete(id)
   draft.size += note.length + 160 + (answer === undefined ? 0 : JSON.stringify(answer).length)
   const account = review.facts["account"]
-  if (decision === "approve" && raise !== undefined && typeof account === "string") {
-    Budget.raise(draft.ledger, account, raise)
-    if (account === "run") delete draft.spent
+  if (kind === "budget-increase" && typeof account === "string") {
+    if (decision !== "approve") draft.unraised = [...draft.unraised, account]
+    else if (raise !== undefined) {
+      Budget.raise(draft.ledger, account, raise)
+      if (account === "run") delete draft.spent
+    }
   }
   const subject = review.task ?? ""
   const group = draft.groups.get(subject)

@@ -22,7 +22,7 @@ export const coordinate = (state: RunState, spec: Spec, group: GroupState, actio
   if (group.merged || actions.some((action) => action._tag === "StopGroup" && action.group === group.id)) return
   const coordinator = spec.coordinators.get(templateOf(state, group))
   const own = coordinator !== undefined && coordinator.kind === group.kind ? coordinator : undefined
-  const stop = reasonToStop(state, group, own?.adds === true)
+  const stop = reasonToStop(state, spec, group, own?.adds === true)
   if (stop !== undefined) {
     actions.push({ _tag: "StopGroup", group: group.id, ...stop })
     return
@@ -49,7 +49,7 @@ const nextOf = (coordinator: CoordinatorFacts, view: View): Next => {
 type Stop = Pick<Extract<Action, { readonly _tag: "StopGroup" }>, "reason" | "recall" | "note">
 
 /** Why a group takes no new orders from here on. `adds`: it may yet get other tasks than those that it has. */
-const reasonToStop = (state: RunState, group: GroupState, adds: boolean): Stop | undefined => {
+const reasonToStop = (state: RunState, spec: Spec, group: GroupState, adds: boolean): Stop | undefined => {
   const { containment, stopping } = group
   if (stopping?.recall === true) return undefined
   if (group.id === "") {
@@ -59,7 +59,7 @@ const reasonToStop = (state: RunState, group: GroupState, adds: boolean): Stop |
     return { reason: "deadline", recall: true, note: `the time of ${group.id} is over` }
   }
   if (stopping !== undefined) return undefined
-  if (group.id === "" && state.spent !== undefined) {
+  if (group.id === "" && state.spent !== undefined && isFinal(state, spec)) {
     return { reason: "budget-exceeded", recall: false, note: state.spent }
   }
   if (containment === "isolate" || group.open === 0) return undefined
@@ -77,6 +77,10 @@ const reasonToStop = (state: RunState, group: GroupState, adds: boolean): Stop |
   }
   return undefined
 }
+
+/** Whether a spent budget of the run stays spent: nobody is asked, or who was asked said no. */
+const isFinal = ({ unraised }: RunState, { policy }: Spec): boolean =>
+  policy.atCap === "stop" || unraised.includes("run")
 
 const isLost = (task: TaskState | undefined): boolean =>
   task !== undefined && hasEnded(task.status) && task.status !== "accepted" && task.status !== "partial"

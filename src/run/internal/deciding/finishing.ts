@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { Action, Spec } from "../../Decider.ts"
-import type { RunState, TaskState } from "../../RunState.ts"
+import type { RunState, TaskState, Try } from "../../RunState.ts"
 
 type Finish = Extract<Action, { readonly _tag: "Finish" }>
 
@@ -18,6 +18,21 @@ const end = (status: Finish["status"], stopReason: Finish["stopReason"], note: s
 
 const usable = (task: TaskState): boolean => task.status === "accepted" || task.status === "partial"
 
+/** Whether somebody else did it than the worker that was to do it: who only checked what another delivered does not count. */
+const byStandIn = ({ expansions, group, tries, worker }: TaskState, behind: Try): boolean => {
+  if (expansions.length > 0) return true
+  if (tries.some((each) => each.kind !== undefined && each.worker !== behind.worker)) return true
+  if (group !== undefined || worker === undefined || worker === behind.worker) return false
+  return tries.every((each) => each.worker !== worker)
+}
+
+/** Whether nobody is sure of it: neither its worker nor another one that delivered the same. */
+const isUnsure = ({ tries }: TaskState, behind: Try, { policy, workers }: Spec): boolean => {
+  const { confidence, digest, worker } = behind
+  if (confidence >= (workers.get(worker)?.confidence ?? policy.confidence)) return false
+  return !tries.some((each) => digest !== undefined && each.digest === digest && each.worker !== worker)
+}
+
 /** The end of a run that has nothing open and nothing to do. */
 export const finish = (state: RunState, spec: Spec): Finish => {
   const group = state.groups.get("")
@@ -29,6 +44,7 @@ export const finish = (state: RunState, spec: Spec): Finish => {
   let fellBack = false
   let unsure = false
   let rejected = false
+  let poor = false
   for (const id of group?.tasks ?? []) {
     const task = state.tasks.get(id)
     if (task === undefined) continue
@@ -38,10 +54,11 @@ export const finish = (state: RunState, spec: Spec): Finish => {
     if (task.status === "accepted") {
       accepted += 1
       if (behind !== undefined) {
-        unsure ||= behind.confidence < spec.policy.confidence
-        fellBack ||= task.expansions.length > 0 || task.tries.some(({ worker }) => worker !== behind.worker)
+        unsure ||= isUnsure(task, behind, spec)
+        fellBack ||= byStandIn(task, behind)
       }
     } else if (task.status === "failed") {
+      poor ||= behind?.account !== undefined
       deserted ||= behind?.kind === undefined || spec.policy.ladders[behind.kind].includes("other-worker")
     } else if (task.status === "rejected") rejected = true
   }
@@ -53,11 +70,17 @@ export const finish = (state: RunState, spec: Spec): Finish => {
   }
   if (state.open > 0) return end(some, "no-ready-task", `${state.open} tasks can never become ready; ${count}`)
   if (useful === 0) {
+    if (poor) return end("failed", "budget-exceeded", `The budget allows no result; ${count}`)
     if (rejected) return end("failed", "rejected-by-reviewer", `Nothing was let stand; ${count}`)
     const note = total === 0 ? "No task was ever begun" : `No usable result; ${count}`
     return end("failed", "empty", note)
   }
+  const whole = group?.whole
+  if (whole !== undefined && whole.outcome !== "accepted" && whole.outcome !== "partial") {
+    return end("failed", "empty", `${whole.note}; ${count}`)
+  }
   const enough = stopping?.reason === "accepted" || isQuorum(group?.containment, accepted)
+  if (accepted === total && whole?.outcome === "partial") return end("partial", "accepted", `${whole.note}; ${count}`)
   if (accepted === total || enough) {
     const how = [...(fellBack ? ["by a stand-in"] : []), ...(unsure ? ["with low confidence"] : [])].join(" and ")
     const note = how === "" ? count : `${count}, ${how}`
@@ -69,9 +92,11 @@ export const finish = (state: RunState, spec: Spec): Finish => {
       ? "accepted"
       : rejected
         ? "rejected-by-reviewer"
-        : deserted
-          ? "no-eligible-worker"
-          : "no-ready-task"
+        : poor
+          ? "budget-exceeded"
+          : deserted
+            ? "no-eligible-worker"
+            : "no-ready-task"
   return end("partial", reason, `${count}; the rest is named as missing`)
 }
 

@@ -32,6 +32,8 @@ export const candidates = (task: PlannedTask, { cache, workers }: Spec): Readonl
 export class Room {
   free: number
   private readonly load: ReadonlyMap<string, number>
+  /** Accounts that a person is asked about in this round. */
+  readonly asked = new Set<string>()
   private readonly given = new Map<string, number>()
   private budget: Budget.Ledger
   private copied: Budget.Draft | undefined
@@ -125,7 +127,7 @@ export type Route =
  * Chooses the worker of a task that nobody has had, or that is tried anew.
  *
  * The worker that the task names comes first, and is waited for. Of those that only have the capability, the least busy one
- * is taken, then the cheapest, then the first.
+ * is taken, then the cheapest, then the first. Nobody gets it whose estimate does not fit into what is left.
  */
 export const choose = (state: RunState, spec: Spec, task: TaskState, room: Room): Route => {
   const names = candidates(task, spec)
@@ -138,6 +140,7 @@ export const choose = (state: RunState, spec: Spec, task: TaskState, room: Room)
   }
   const against: Array<string> = []
   let best: WorkerFacts | undefined
+  let poor: WorkerFacts | undefined
   let waiting = false
   for (const name of names) {
     const worker = spec.workers.get(name)
@@ -147,17 +150,31 @@ export const choose = (state: RunState, spec: Spec, task: TaskState, room: Room)
       against.push(`${name} ${why}`)
       continue
     }
+    const over = unaffordable(state, task, worker, room)
+    if (over !== undefined) {
+      poor ??= worker
+      against.push(`${name} costs more than is left: ${over.message}`)
+      continue
+    }
     if (room.at(worker) <= 0) {
       // A worker that a task names is worth waiting for.
       if (name === task.worker) return { _tag: "Wait" }
       waiting = true
+      against.push(`${name} is busy`)
       continue
     }
     if (name === task.worker) {
       best = worker
       break
     }
-    if (best === undefined || isBetter(worker, best, room)) best = worker
+    if (best === undefined || isBetter(worker, best, room)) {
+      if (best !== undefined) against.push(`${best.name} is ${behind(best, worker, room)}`)
+      best = worker
+    } else against.push(`${name} is ${behind(worker, best, room)}`)
+  }
+  // Whoever is too dear for everybody's budget is refused there, so that the refusal is written down.
+  if (best === undefined && !waiting && poor !== undefined) {
+    return { _tag: "To", worker: poor.name, names, why: against.join(", ") }
   }
   if (best === undefined) {
     return waiting ? { _tag: "Wait" } : { _tag: "Nobody", why: `no eligible worker: ${against.join(", ")}` }
@@ -172,11 +189,17 @@ export const choose = (state: RunState, spec: Spec, task: TaskState, room: Room)
   return { _tag: "To", worker: best.name, names, why }
 }
 
-const isBetter = (one: WorkerFacts, other: WorkerFacts, room: Room): boolean => {
-  const busier = room.share(one) - room.share(other)
-  if (busier !== 0) return busier < 0
-  return (one.estimate.cost ?? 0) < (other.estimate.cost ?? 0)
+/** Why a worker that could have the task does not get it. */
+const behind = (worker: WorkerFacts, best: WorkerFacts, room: Room): string => {
+  if (room.share(worker) !== room.share(best)) return "busier"
+  return (worker.estimate.cost ?? 0) === (best.estimate.cost ?? 0) ? "further down the list" : "dearer"
 }
+
+/** Less than zero when the first is to be preferred. */
+const order = (one: WorkerFacts, other: WorkerFacts, room: Room): number =>
+  room.share(one) - room.share(other) || (one.estimate.cost ?? 0) - (other.estimate.cost ?? 0)
+
+const isBetter = (one: WorkerFacts, other: WorkerFacts, room: Room): boolean => order(one, other, room) < 0
 
 /** Whether the worker that had a task last can have it again. */
 export const canAgain = (state: RunState, spec: Spec, task: TaskState, room: Room, last: string): boolean => {
@@ -192,14 +215,17 @@ export const standIns = (
   room: Room,
   last: string
 ): { readonly others: ReadonlyArray<string>; readonly larger: ReadonlyArray<string> } => {
-  const others: Array<string> = []
-  const larger: Array<string> = []
   const window = spec.workers.get(last)?.window
-  for (const name of candidates(task, spec)) {
+  const able = candidates(task, spec).flatMap((name) => {
     const worker = spec.workers.get(name)
-    if (worker === undefined || barrier(state, spec, task, worker, room) !== undefined) continue
-    others.push(name)
-    if (window === undefined || worker.window === undefined || worker.window > window) larger.push(name)
+    return worker === undefined || barrier(state, spec, task, worker, room) !== undefined ? [] : [worker]
+  })
+  // Of equals the earlier one stays ahead.
+  const sorted = able.toSorted((one, other) => order(one, other, room))
+  return {
+    others: sorted.map(({ name }) => name),
+    larger: sorted.flatMap((worker) =>
+      window === undefined || worker.window === undefined || worker.window > window ? [worker.name] : []
+    )
   }
-  return { others, larger }
 }

@@ -4,11 +4,13 @@
  * @since 0.1.0
  */
 import * as Autonomy from "../../Autonomy.ts"
+import * as Budget from "../../Budget.ts"
 import * as Confidence from "../../Confidence.ts"
 import type { Action, Spec, TaskFacts, WorkerFacts } from "../../Decider.ts"
 import * as Recovery from "../../Recovery.ts"
 import type { Decision, ReviewKind, ReviewReason, TaskEnd } from "../../RunEvent.ts"
 import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunState.ts"
+import { accountsOf, isAsked } from "../applying/draft.ts"
 import { shorten } from "../problems.ts"
 import { canAgain, choose, declared, type Room, standIns, unaffordable } from "./routing.ts"
 
@@ -42,6 +44,7 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
   }
   const stopping = stopped(state, task)
   const last = task.tries.at(-1)
+  const question = last?.question
   const delivered = last !== undefined && last.kind === undefined ? last : undefined
   if (stopping !== undefined) {
     if (state.groups.has(task.id)) return undefined
@@ -75,6 +78,7 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
       note: `${task.id} is carried out by a ${task.group}`
     }
   }
+  if (last !== undefined && question !== undefined) return ask(task, last, question)
   if (delivered !== undefined) return deliver(state, spec, task, delivered, room)
   return last?.kind === undefined ? undefined : recover(state, spec, task, last, last.kind, room)
 }
@@ -182,6 +186,7 @@ const gated = (state: RunState, spec: Spec, task: TaskState, worker: WorkerFacts
           tier: state.tier,
           confidence,
           costEstimate: estimate.cost,
+          budgetLeft: Budget.left(state.ledger, accountsOf(state, task, name)).cost,
           attempts: task.tries.filter((each) => each.worker === name).length
         },
         spec.confirm
@@ -273,15 +278,18 @@ const closed = (task: TaskState, why: string): Action => {
 
 const accepting = ["approve", "reject", "retry"] as const
 
+/** Passes a worker's question on. It may have delivered something beside it, or nothing at all. */
+const ask = (task: TaskState, { confidence, worker }: Try, question: string): Action => {
+  const asked = `${worker} needs an answer for ${task.id}: ${question}`
+  return review(task, "question", "ambiguity", ["answer", "accept-partial", "reject"], asked, {
+    worker,
+    confidence,
+    question
+  })
+}
+
 const deliver = (state: RunState, spec: Spec, task: TaskState, last: Try, room: Room): Action | undefined => {
   const seen = { worker: last.worker, confidence: last.confidence }
-  if (last.question !== undefined) {
-    const asked = `${last.worker} needs an answer for ${task.id}: ${last.question}`
-    return review(task, "question", "ambiguity", ["answer", "accept-partial", "reject"], asked, {
-      ...seen,
-      question: last.question
-    })
-  }
   if (last.severity === "high") {
     const asked = `${last.worker} has a finding of high severity in ${task.id}`
     return review(task, "result-acceptance", "finding", accepting, asked, seen)
@@ -362,6 +370,15 @@ const recover = (
 ): Action | undefined => {
   const failed = `${last.worker} failed (${kind}: ${last.reason ?? "no reason given"})`
   if (last.account !== undefined && spec.policy.atCap === "review") {
+    const worker = spec.workers.get(last.worker)
+    // One question for each account: the others who need it wait for its answer.
+    if (room.asked.has(last.account) || isAsked(state, last.account)) return undefined
+    const over = worker === undefined ? undefined : unaffordable(state, task, worker, room)
+    if (over?.account !== last.account) {
+      return first(state, spec, task, room)
+    }
+    if (state.unraised.includes(last.account)) return incomplete(spec, task, failed, last)
+    room.asked.add(last.account)
     const asked = `${last.reason}; more may be spent only if a person says so`
     return review(task, "budget-increase", "budget", ["approve", "reject"], asked, { account: last.account })
   }
