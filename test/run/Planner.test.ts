@@ -155,6 +155,20 @@ describe("Planner", () => {
         ["[0].limits.tokns is not a known field"]
       ],
       [
+        "a field that does not fit beside somebody who is not there and a circle",
+        [task("a", { limits: { tokens: -1 }, needs: ["b"] }), task("b", { worker: "d.nobody", needs: ["a"] })],
+        [
+          "[0].limits.tokens must be a whole number >= 0, got -1",
+          `[1].worker must be one of: d.one, d.two, e.three, got "d.nobody"`,
+          "[0].needs must not lead back to the task: a → b → a"
+        ]
+      ],
+      [
+        "what cannot be read, once, and says nothing about what may need it",
+        [task("a", { worker: 5 }), task("b", { id: 1 }), task("c", { needs: ["b"] }), task("d", { needs: "b" })],
+        ["[0].worker must be a text, got 5", "[1].id must be a text, got 1", `[3].needs must be a list, got "b"`]
+      ],
+      [
         "a contract that contradicts itself",
         [
           task("a", {

@@ -33,7 +33,7 @@ const fields: ReadonlySet<string> = new Set(Object.keys(Task.fields))
 /** Tasks that a plan may have. */
 export const most = 50
 
-const decode = decoder(Schema.Array(Task), "error")
+const decode = decoder(Task, "error")
 
 /** What a plan may ask for. `workers`: by name; absent = whoever is there. */
 export interface Rules {
@@ -60,26 +60,52 @@ export const check = (
   const picked = pick(given)
   if (EffectResult.isFailure(picked)) return EffectResult.fail(picked.failure)
   const { dropped, tasks: raw } = picked.success
-  const decoded = decode(raw)
-  if (EffectResult.isFailure(decoded)) return EffectResult.fail(decoded.failure)
   const problems: Array<Problem> = []
-  const tasks = decoded.success.map((task, index): TaskData => {
+  const tasks = raw.map((given, index): Readonly<Record<string, unknown>> => {
+    const decoded = decode(given)
+    if (EffectResult.isFailure(decoded)) {
+      problems.push(...decoded.failure.map((each) => below(index, each)))
+      return given
+    }
+    const task = decoded.success
     const { acceptMissing: _a, capability: _c, id, needs: _n, worker: _w, ...fields } = task
     const inner = EffectResult.flatMap(Contract.parse({ ...fields, task: id }), (contract) =>
       ContractPolicy.check(contract, rules.policy)
     )
-    if (EffectResult.isFailure(inner)) {
-      for (const each of inner.failure.problems) problems.push({ ...each, path: `[${index}].${each.path}` })
-    }
+    if (EffectResult.isFailure(inner)) problems.push(...inner.failure.problems.map((each) => below(index, each)))
     const limits = { ...rules.policy.limits, ...task.limits }
-    return { ...raw[index], id, objective: task.objective, limits, permissions: task.permissions }
+    return { ...given, id, objective: task.objective, limits, permissions: task.permissions }
   })
-  problems.push(...assignments(decoded.success, rules, known), ...dependencies(decoded.success))
+  // A task that does not hold by itself can still be told whom and what it names wrongly: there is one correction.
+  const formal = new Set(problems.map(({ path }) => path))
+  const wires = raw.map(wiring)
+  const wired = [...assignments(wires, rules, known), ...dependencies(wires)].filter(({ path }) => !formal.has(path))
+  problems.push(...wired)
   return problems.length > 0
     ? EffectResult.fail(problems)
     : // Decoding has shown that it is plain JSON of this form.
       EffectResult.succeed({ tasks: frozen(tasks) as ReadonlyArray<TaskData>, dropped })
 }
+
+const below = (index: number, each: Problem): Problem => ({
+  ...each,
+  path: each.path === "" || each.path.startsWith("[") ? `[${index}]${each.path}` : `[${index}].${each.path}`
+})
+
+/** Whom and what a task names, as far as it can be read. */
+interface Wiring {
+  readonly id: string | undefined
+  readonly worker: string | undefined
+  readonly capability: string | undefined
+  readonly needs: ReadonlyArray<string>
+}
+
+const wiring = ({ capability, id, needs, worker }: Readonly<Record<string, unknown>>): Wiring => ({
+  id: Predicate.isString(id) ? id : undefined,
+  worker: Predicate.isString(worker) ? worker : undefined,
+  capability: Predicate.isString(capability) ? capability : undefined,
+  needs: Array.isArray(needs) && needs.every(Predicate.isString) ? needs : []
+})
 
 /** The fields of each task that tasks have, with the paths of the others. */
 const pick = (
@@ -112,11 +138,9 @@ const pick = (
   }
 }
 
-type Tasks = ReadonlyArray<(typeof Task)["Type"]>
-
 /** What is wrong with who is to do what. */
 const assignments = (
-  tasks: Tasks,
+  tasks: ReadonlyArray<Wiring>,
   { workers }: Rules,
   known: ReadonlyArray<Candidate> | undefined
 ): ReadonlyArray<Problem> => {
@@ -141,22 +165,26 @@ const assignments = (
 }
 
 /** What is wrong with names and with what needs what. */
-const dependencies = (tasks: Tasks): ReadonlyArray<Problem> => {
+const dependencies = (tasks: ReadonlyArray<Wiring>): ReadonlyArray<Problem> => {
   const places = new Map<string, number>()
   const problems: Array<Problem> = []
   tasks.forEach(({ id }, index) => {
+    // Others may need what has no readable name: nothing can be said then.
+    if (id === undefined) return
     if (places.has(id)) problems.push({ path: `[${index}].id`, expectation: "is used twice", actual: show(id) })
     else places.set(id, index)
   })
-  tasks.forEach(({ needs = [] }, index) => {
+  const named = tasks.every(({ id }) => id !== undefined)
+  tasks.forEach(({ needs }, index) => {
     needs.forEach((need, at) => {
       const path = `[${index}].needs[${at}]`
-      if (!places.has(need)) problems.push({ path, expectation: "must be a task of the plan", actual: show(need) })
+      if (!places.has(need) && named)
+        problems.push({ path, expectation: "must be a task of the plan", actual: show(need) })
       else if (needs.indexOf(need) !== at) problems.push({ path, expectation: "is named twice", actual: show(need) })
     })
   })
   if (problems.length > 0) return problems
-  const circle = cycle(tasks.map(({ id, needs = [] }) => ({ id, needs })))
+  const circle = cycle(tasks.flatMap(({ id, needs }) => (id === undefined ? [] : [{ id, needs }])))
   const [first] = circle
   if (first === undefined) return problems
   const expectation = `must not lead back to the task: ${shorten([...circle, first].join(" → "), 500)}`
