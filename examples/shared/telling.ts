@@ -18,13 +18,13 @@ export const lineOf = (event: RunEvent.RunEvent): string | undefined => {
     case "GroupOpened":
       return oneLine(`${event.task}: is carried out by a ${event.kind}`)
     case "TasksAdded":
-      return oneLine(`+ ${event.tasks.map(({ id }) => id).join(", ")}: ${event.note}`)
+      return oneLine(`+ ${event.tasks.map(({ id }) => id).join(", ")}: ${event.note}`, 800)
     case "Consulted":
-      return oneLine(`? ${event.purpose}: ${event.note}`)
+      return oneLine(`? ${event.purpose}: ${event.note}`, 80)
     case "Decided":
-      return oneLine(`! ${event.note}`, 400)
+      return oneLine(`! ${event.note}`)
     case "DecisionFailed":
-      return oneLine(`! refused: ${event.error.reason}`, 600)
+      return oneLine(`! refused: ${event.error.reason}`, 800)
     case "AttemptFailed":
       return oneLine(`${event.task}: attempt ${event.attempt} failed: ${event.note}`)
     case "Reported": {
