@@ -51,7 +51,7 @@ import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
 import * as amounts from "./internal/amounts.ts"
-import { charge, checked, exact, minus, plus, rest, tidy, type Writable } from "./internal/amounts.ts"
+import { charge, checked, exact, isNothing, minus, plus, rest, tidy, type Writable } from "./internal/amounts.ts"
 import { Usage } from "./Result.ts"
 
 /**
@@ -288,9 +288,12 @@ export const reserve = (
     const refused = account === undefined ? undefined : refusal(name, account, amount)
     if (refused !== undefined) return refused // B2
   }
+  const nothing = isNothing(amount)
   for (const name of accounts) {
-    const account = draft.accounts.get(name) ?? blank
-    draft.accounts.set(name, accountOf(account.limit, account.settled, plus(account.reserved, amount), account.closed))
+    const account = draft.accounts.get(name)
+    if (nothing && account !== undefined) continue
+    const { closed, limit, reserved, settled } = account ?? blank
+    draft.accounts.set(name, accountOf(limit, settled, plus(reserved, amount), closed))
   }
   draft.reservations.set(request.id, { accounts, amount })
   return undefined
@@ -356,6 +359,7 @@ export const settle = (
   draft.reservations.delete(settlement.id)
   const { accounts, amount } = reservation
   const used = settlement.used === undefined ? amount : charge(amount, settlement.used)
+  if (isNothing(amount) && isNothing(used)) return none
   const overruns: Array<Overrun> = []
   for (const name of accounts) {
     const account = draft.accounts.get(name) ?? blank

@@ -240,7 +240,9 @@ class Shell implements Health {
     }
     const admission = Breaker.admit(worker.state, at, dispatch)
     if (admission._tag === "Admitted") {
-      this.set(name, at, { ...worker, state: admission.state }, `${dispatch} is the probe of ${name}`)
+      if (admission.state !== worker.state) {
+        this.set(name, at, { ...worker, state: admission.state }, `${dispatch} is the probe of ${name}`)
+      }
       return { _tag: "Admitted", probe: admission.probe }
     }
     return admission.until === undefined
@@ -258,6 +260,7 @@ class Shell implements Health {
     const worker = this.of(name)
     const probe = worker.state.status === "probing"
     const state = this.after(worker.state, at, end, dispatch)
+    if (state === worker.state) return
     this.set(name, at, { ...worker, state }, this.noteOf(name, end, dispatch, probe))
   }
 
@@ -310,7 +313,8 @@ class Shell implements Health {
 
   private tick(name: string, at: number): void {
     const worker = this.of(name)
-    this.set(name, at, { ...worker, state: Breaker.tick(worker.state, at) }, `${name} may be probed: its pause is over`)
+    const state = Breaker.tick(worker.state, at)
+    if (state !== worker.state) this.set(name, at, { ...worker, state }, `${name} may be probed: its pause is over`)
   }
 
   /** Keeps what is known of a worker; when that makes it stand elsewhere, the note says why. */

@@ -58,6 +58,14 @@ const amountOf = (
   return amount
 }
 
+/**
+ * Whether an amount says nothing of any measure.
+ *
+ * @since 0.1.0
+ */
+export const isNothing = ({ cost, steps, tokens, toolCalls }: Amount): boolean =>
+  steps === undefined && tokens === undefined && toolCalls === undefined && cost === undefined
+
 const sum = (measure: Measure, left: number | undefined, right: number | undefined): number | undefined =>
   right === undefined ? left : exact(measure, (left ?? 0) + right)
 

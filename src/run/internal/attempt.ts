@@ -150,23 +150,35 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
  *
  * @since 0.1.0
  */
-export const attempt = (staff: Staff, post: Post, order: Order, judge: Judge): Effect.Effect<Answer> => {
-  const { prepare, attemptTimeout } = post.seat.worker
-  const prepared = prepare(order)
-  if (EffectResult.isFailure(prepared)) {
-    return Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
-  }
-  return Effect.uninterruptibleMask((restore) =>
+export const attempt = (
+  staff: Staff,
+  post: Post,
+  task: string,
+  work: Job["work"],
+  judge: Judge
+): Effect.Effect<Answer> =>
+  Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(restore(post.free.take), (member) => {
-      const job = new Job(prepared.success)
-      return restore(give(member, job, attemptTimeout)).pipe(
+      const job = new Job(work)
+      return restore(give(member, job, post.seat.worker.attemptTimeout)).pipe(
         Effect.onExit(() => (job.exit !== undefined ? Effect.void : cancel(staff, post, member, job))),
-        Effect.flatMap(() => restore(ofJob(post, order.task, job, judge))),
+        Effect.flatMap(() => restore(ofJob(post, task, job, judge))),
         Effect.catch((error) => ofActorFailure(staff, post, job, error)),
         Effect.onExit(() => Effect.sync(() => post.free.put(member)))
       )
     })
   )
+
+/**
+ * Makes another attempt at an order, of which the input is looked at again.
+ *
+ * @since 0.1.0
+ */
+export const attemptAnew = (staff: Staff, post: Post, order: Order, judge: Judge): Effect.Effect<Answer> => {
+  const prepared = post.seat.worker.prepare(order)
+  return EffectResult.isFailure(prepared)
+    ? Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
+    : attempt(staff, post, order.task, prepared.success, judge)
 }
 
 const ofJob = (post: Post, task: string, { exit }: Job, judge: Judge): Effect.Effect<Answer> => {

@@ -25,13 +25,14 @@ import { viewOf } from "./deciding/coordinating.ts"
 import type { Terms } from "./dispatch.ts"
 import { judgeOf } from "./judging.ts"
 import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
-import { acceptedBy, contractOf, inputOf, orderFor, type Sources, templateOf } from "./orders.ts"
+import { acceptedBy, contractOf, inputOf, orderFor, type Made, type Sources, templateOf } from "./orders.ts"
 import { thrown } from "./problems.ts"
 
 /** An order that begins once it is written down. */
 export interface Beginning {
   readonly worker: string
   readonly order: Order
+  readonly work: Made["work"]
   readonly terms: Terms
 }
 
@@ -192,7 +193,7 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
     take({ _tag: "ContractRefused", at, task: id, worker, note })
   }
   if (EffectResult.isFailure(made)) return refuse(made.failure)
-  const { contract, dispatch } = made.success
+  const { contract, dispatch } = made.success.order
   const template = templateOf(sources, task)
   const loops = state.groups.get(task.parent)?.kind
   const repeats = loops === "graph" || loops === "swarm"
@@ -243,7 +244,7 @@ export const beginning = (
   hands: Hands,
   id: string,
   worker: string,
-  order: Omit<Order, "allowance">,
+  { order, work }: Made,
   digests: boolean
 ): Beginning => {
   const { office } = hands
@@ -254,9 +255,12 @@ export const beginning = (
   const limit = task === undefined ? {} : spendable(state, task, worker, order)
   const allowance = Allowance.makeUnsafe({ limit, account: order.dispatch })
   const template = task === undefined ? undefined : templateOf(sources, task)
+  // Nobody else has the order yet; the work looks at it when it begins.
+  order.allowance = allowance
   return {
     worker,
-    order: { ...order, allowance },
+    order: order as Order,
+    work,
     terms: {
       policy,
       judge: judgeOf(template, order.contract),

@@ -10,10 +10,10 @@ import * as Random from "effect/Random"
 import type { Allowance } from "../Allowance.ts"
 import * as Recovery from "../Recovery.ts"
 import type { Order } from "../Worker.ts"
-import { attempt, type Answer, type Judge } from "./attempt.ts"
+import { attempt, attemptAnew, type Answer, type Judge } from "./attempt.ts"
 import { canonical, digest as digestOf } from "./canonical.ts"
 import type { News } from "./news.ts"
-import type { Post, Staff } from "./staff.ts"
+import type { Job, Post, Staff } from "./staff.ts"
 
 const times = (count: number): string => (count === 1 ? "" : ` after ${count} attempts`)
 
@@ -47,6 +47,7 @@ export const dispatch = Effect.fnUntraced(function* (
   staff: Staff,
   post: Post,
   order: Order,
+  work: Job["work"],
   terms: Terms,
   tell: (news: News) => void
 ) {
@@ -54,12 +55,9 @@ export const dispatch = Effect.fnUntraced(function* (
   const { dispatch, task } = order
   const { allowance, policy } = terms
   for (let number = order.attempt; ; number++) {
-    const answer = yield* attempt(
-      staff,
-      post,
-      number === order.attempt ? order : { ...order, attempt: number },
-      terms.judge
-    )
+    const answer = yield* number === order.attempt
+      ? attempt(staff, post, task, work, terms.judge)
+      : attemptAnew(staff, post, { ...order, attempt: number }, terms.judge)
     const { error } = answer.result
     if (error !== undefined && answer.final !== true) {
       const random = yield* Random.next

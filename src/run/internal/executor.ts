@@ -525,12 +525,12 @@ export class Executor {
   }
 
   private work(beginning: Beginning): Effect.Effect<void> {
-    const { order, terms, worker } = beginning
+    const { order, terms, work, worker } = beginning
     const { posts } = this.office.staff
     const post = posts.get(worker)
     if (post === undefined)
       return Effect.sync(() => this.tell(lost(beginning, Cause.die(`there is no worker ${worker}`))))
-    return dispatch(this.office.staff, post, order, terms, this.tell).pipe(
+    return dispatch(this.office.staff, post, order, work, terms, this.tell).pipe(
       // A run never waits for a dispatch that cannot report.
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.tell(lost(beginning, cause)))

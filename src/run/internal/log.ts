@@ -53,12 +53,19 @@ const patience = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 
 export const commit = (
   journal: Journal.Journal["Service"],
   append: Journal.Append
+): Effect.Effect<number, Journal.VersionConflict | Journal.JournalError> =>
+  Effect.catchTag(journal.append(append), "JournalError", (error) =>
+    error.isRetryable ? again(journal, append, error) : Effect.fail(error)
+  )
+
+/** Goes on after a first try that failed. */
+const again = (
+  journal: Journal.Journal["Service"],
+  append: Journal.Append,
+  failed: Journal.JournalError
 ): Effect.Effect<number, Journal.VersionConflict | Journal.JournalError> => {
   let tries = 0
-  const once = Effect.suspend(() => {
-    tries += 1
-    return journal.append(append)
-  })
+  const once = Effect.suspend(() => (++tries === 1 ? Effect.fail(failed) : journal.append(append)))
   return once.pipe(
     Effect.retry({
       schedule: patience,
@@ -66,7 +73,7 @@ export const commit = (
     }),
     Effect.catchTag("VersionConflict", (conflict) => {
       const { events, expected, run } = append
-      if (tries === 1 || conflict.actual !== expected + events.length) return Effect.fail(conflict)
+      if (conflict.actual !== expected + events.length) return Effect.fail(conflict)
       return journal.read(run, { from: expected + 1 }).pipe(
         Stream.runCollect,
         Effect.flatMap((recorded) =>

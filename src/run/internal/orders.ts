@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
@@ -83,6 +84,12 @@ export const contractOf = (
   return EffectResult.mapError(Acceptance.reduceScope(contract.success, task.dropped), ({ message }) => message)
 }
 
+/** An order, and the work that it comes to as it is: once it has an allowance, it is ready to be begun. */
+export interface Made {
+  readonly order: Prepared & { allowance?: Order["allowance"] }
+  readonly work: Effect.Effect<unknown, unknown, unknown>
+}
+
 /**
  * Puts an order together, or says in one sentence why there is none.
  *
@@ -97,7 +104,7 @@ export const orderFor = (
   state: RunState,
   task: TaskState,
   number: number
-): EffectResult.Result<Prepared, string> => {
+): EffectResult.Result<Made, string> => {
   const contract = contractOf(sources, state, task)
   if (EffectResult.isFailure(contract)) return EffectResult.fail(contract.failure)
   const { permissions } = seat.worker
@@ -139,7 +146,7 @@ export const orderFor = (
           }))
         }).message
       )
-    : EffectResult.succeed(order)
+    : EffectResult.succeed({ order, work: prepared.success })
 }
 
 /** The versions of the results that a task builds on, by the names of their tasks. */

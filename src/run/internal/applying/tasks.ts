@@ -33,7 +33,7 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
   draft.open -= 1
   if (task.review !== undefined) draft.reviews.delete(task.review)
   if (task.consult?.status === "open") draft.consulting -= 1
-  const { consult: _c, heldAt: _h, review: _r, ...rest } = task
+  const rest = task.consult === undefined && task.heldAt === undefined && task.review === undefined ? task : free(task)
   draft.tasks.set(task.id, {
     ...rest,
     ...(result === undefined ? {} : { result }),
@@ -45,6 +45,9 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
   release(draft, task, usable(event.status))
   return undefined
 }
+
+/** Without what only a task that has not ended has. */
+const free = ({ consult: _c, heldAt: _h, review: _r, ...rest }: TaskState): TaskState => rest
 
 // S7
 const count = (draft: Draft, id: string, status: TaskState["status"]): void => {
