@@ -29,9 +29,11 @@
  */
 import type * as Schema from "effect/Schema"
 
+import type { Reference } from "../journal/Reference.ts"
 import * as Audit from "./Audit.ts"
 import type { Tier } from "./Autonomy.ts"
 import { applyEvent, type Draft } from "./internal/apply.ts"
+import { hasOutput } from "./internal/applying/draft.ts"
 import type { Envelope, Evidence, Missing as MissingPart, Usage } from "./Result.ts"
 import type { Of, PlannedTask, RunEvent, StopReason, TaskEnd } from "./RunEvent.ts"
 import type { RunStatus } from "./RunState.ts"
@@ -44,6 +46,7 @@ import type { RunStatus } from "./RunState.ts"
  * - `status`: `open` while it has not ended.
  * - `worker`: who was asked last; absent when nobody was.
  * - `output`: of an accepted or a partial task. `confidence`: 0 without an output.
+ * - `outputRef`: where the output is, in its place, when the events were folded without the store that has it.
  *
  * @category models
  * @since 0.1.0
@@ -53,6 +56,7 @@ export interface TaskOutcome {
   readonly status: TaskEnd | "open"
   readonly worker?: string | undefined
   readonly output?: Schema.Json | undefined
+  readonly outputRef?: Reference | undefined
   readonly confidence: number
   readonly missing: ReadonlyArray<MissingPart>
   readonly note: string
@@ -86,6 +90,7 @@ export interface Review extends Omit<Of<"ReviewOpened">, "_tag"> {}
  * - `degraded`: complete, but by a stand-in or with low confidence.
  * - `tier`: the autonomy that it had at the end. `usage`: what all dispatches and decisions of the run used.
  * - `output`: the merged answer, where the desk asks for one. `conflicts`, `leftOut`: what the merge left open and out.
+ * - `outputRef`: as of a task.
  * - `reviews`: what people are asked and have not decided.
  * - `results`: one for each task, by id; also for the tasks that carry out another one.
  * - `missing`: one for each part of a partial task and for each task without a result. Empty for a completed run.
@@ -107,6 +112,7 @@ export interface Outcome {
   readonly tier: Tier
   readonly usage: Usage
   readonly output?: Schema.Json | undefined
+  readonly outputRef?: Reference | undefined
   readonly conflicts: ReadonlyArray<Schema.Json>
   readonly leftOut: ReadonlyArray<MissingPart>
   readonly reviews: ReadonlyArray<Review>
@@ -123,6 +129,8 @@ export interface Outcome {
  * - `input`: what the run began with.
  * - `result`: the result of a task that has an output: the one that it ended with, before that the last one.
  * - `evidence`: what the last report of a task came with.
+ * - `references`: where the outputs are that stand and are only there by reference, each once.
+ * - `restore`: puts values in place of references, by hash.
  * - `outcome`: as of now; `undefined` before the first event. `waiting`: whether nothing but people can make it go on, which
  *   the state of the run knows. Default false.
  *
@@ -134,6 +142,8 @@ export interface Fold {
   readonly input: () => Schema.Json
   readonly result: (task: string) => Envelope | undefined
   readonly evidence: (task: string) => ReadonlyArray<Evidence> | undefined
+  readonly references: () => ReadonlyArray<Reference>
+  readonly restore: (values: ReadonlyMap<string, Schema.Json>) => void
   readonly outcome: (waiting?: boolean | undefined) => Outcome | undefined
 }
 
@@ -245,6 +255,26 @@ export const fold = (): Fold => {
     input: () => input,
     result: (task) => entries.get(task)?.result,
     evidence: (task) => entries.get(task)?.evidence,
+    references: () => {
+      const found = new Map<string, Reference>()
+      const note = (result: Envelope | undefined) => {
+        if (result?.outputRef !== undefined) found.set(result.outputRef.hash, result.outputRef)
+      }
+      for (const { earlier, result, status } of entries.values()) {
+        if (status !== "open" && !delivers(status)) continue
+        note(result)
+        for (const each of earlier?.values() ?? []) note(each)
+      }
+      note(whole?.result)
+      return [...found.values()]
+    },
+    restore: (values) => {
+      for (const each of entries.values()) {
+        if (each.result !== undefined) each.result = filled(each.result, values)
+        for (const [dispatch, result] of each.earlier ?? []) each.earlier?.set(dispatch, filled(result, values))
+      }
+      if (whole !== undefined) whole = { ...whole, result: filled(whole.result, values) }
+    },
     outcome: (waiting = false) => {
       if (head === undefined) return undefined
       const results: Array<readonly [string, TaskOutcome]> = []
@@ -253,7 +283,7 @@ export const fold = (): Fold => {
         results.push([task, outcomeOf(task, entry)])
         if (entry.within === "") missing.push(...missingOf(task, entry))
       }
-      const output = whole?.result.output
+      const { output, outputRef } = whole?.result ?? {}
       return {
         ...head,
         ...end,
@@ -261,6 +291,7 @@ export const fold = (): Fold => {
         tier,
         usage: { ...usage },
         ...(output === undefined ? {} : { output }),
+        ...(outputRef === undefined ? {} : { outputRef }),
         conflicts: whole?.conflicts ?? [],
         leftOut: whole?.leftOut ?? [],
         reviews: [...reviews.values()],
@@ -283,13 +314,25 @@ const sum = (total: Mutable<Usage>, more: Usage): void => {
 
 const open = (note: string) => ({ status: "running", degraded: false, note }) as const
 
+/** Whether tasks of this status have a result that stands. */
+const delivers = (status: TaskEnd | "open"): boolean => status === "accepted" || status === "partial"
+
+/** A result with its output in place. */
+const filled = (result: Envelope, values: ReadonlyMap<string, Schema.Json>): Envelope => {
+  if (result.outputRef === undefined) return result
+  const { outputRef, ...rest } = result
+  const output = values.get(outputRef.hash)
+  return output === undefined ? result : { ...rest, output }
+}
+
 const outcomeOf = (task: string, { missing, note, result, status, worker }: Entry): TaskOutcome => {
-  const kept = status === "accepted" || status === "partial" ? result : undefined
+  const kept = delivers(status) ? result : undefined
   return {
     task,
     status,
     ...(worker === undefined ? {} : { worker }),
     ...(kept?.output === undefined ? {} : { output: kept.output }),
+    ...(kept?.outputRef === undefined ? {} : { outputRef: kept.outputRef }),
     confidence: kept?.confidence ?? 0,
     missing,
     note
@@ -313,7 +356,7 @@ const enter = (entries: ReadonlyMap<string, Entry>, task: string, event: RunEven
     case "Reported": {
       const { result } = event
       entry.evidence = result.evidence
-      if (result.output === undefined) return
+      if (!hasOutput(result)) return
       if (event._tag === "Reported") (entry.earlier ??= new Map()).set(event.dispatch, result)
       else entry.worker = event.kind
       entry.result = result

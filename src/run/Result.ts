@@ -181,6 +181,8 @@ export interface Envelope extends Schema.Schema.Type<typeof Envelope> {}
  *
  * **Details**
  *
+ * - `output`: the value. `outputRef`: where it is, in the journal of a run with a store of artefacts, when it takes more
+ *   than 64 KiB of JSON. There are never both.
  * - `artefacts`: what was delivered by reference, by name. Absent = none.
  * - `findings`: of a validator. Absent = none.
  * - `ambiguity`: a question that has to be answered before the task can be done. Absent = none.
@@ -191,6 +193,7 @@ export interface Envelope extends Schema.Schema.Type<typeof Envelope> {}
 export const Envelope = Schema.Struct({
   status: Status,
   output: Schema.optionalKey(Schema.Json),
+  outputRef: Schema.optionalKey(Reference),
   confidence: Schema.Finite.check(
     Schema.isBetween({ minimum: 0, maximum: 1 }, { expected: "a number between 0 and 1" })
   ),
@@ -201,7 +204,11 @@ export const Envelope = Schema.Struct({
   artefacts: Schema.optionalKey(named(Reference)),
   findings: Schema.optionalKey(Schema.Array(Finding)),
   ambiguity: Schema.optionalKey(Text)
-})
+}).check(
+  Schema.makeFilter((envelope) => !("output" in envelope && "outputRef" in envelope), {
+    expected: "a result with an output or a reference to it, not both"
+  })
+)
 
 /**
  * What a handler returns when a plain output does not say enough.
@@ -399,7 +406,10 @@ const contradictions = (envelope: Envelope): ReadonlyArray<Problem> => {
   return problems
 }
 
-const decodeEnvelope = decoder(Envelope, "error")
+/** Where a large output is kept is not for a worker to say. */
+const { outputRef: _, ...answered } = Envelope.fields
+
+const decodeEnvelope = decoder(Schema.Struct(answered), "error")
 
 /** An answer as fields, whatever the handler returned. */
 const fieldsOf = (answer: unknown): { readonly [field: string]: unknown } => {

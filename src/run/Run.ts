@@ -10,6 +10,9 @@
  * - One decision is one commit: a report, what follows from it, and the next orders are in the journal together.
  * - An interrupted run cancels its work, waits until it has stopped, and is left `suspended`; {@link resume} takes it up.
  * - A run keeps the desk's version and definition that it began with. Taken up with another one, it is suspended instead.
+ * - With a store of artefacts (`Artefacts`) around it, a run keeps outputs of more than 64 KiB of JSON there, and the journal
+ *   only has where they are. Whoever takes the run up or reads its outcome needs the same store. Without one, outputs of up
+ *   to 2 MiB are in the journal.
  *
  * **Invariants**
  *
@@ -76,6 +79,7 @@ import { make } from "./internal/executor.ts"
 import { notHere } from "./internal/inbox.ts"
 import { commit, fromRecord, toRecord } from "./internal/log.ts"
 import type { News } from "./internal/news.ts"
+import { readBack, store } from "./internal/outputs.ts"
 import { tooMuch } from "./internal/plain.ts"
 import { decoder, Problem, sentences } from "./internal/problems.ts"
 import * as Office from "./Office.ts"
@@ -253,6 +257,7 @@ export const start = <Input, R>(
  * - Tasks that have ended are not done again. An order under way is given again, under the same dispatch id, with the
  *   attempts that it had left.
  * - A run that is over is not touched, and neither is one that waits for people: its outcome is read.
+ * - Outputs that were kept by reference are read back first; one that is gone or damaged is a `RunUntrusted`.
  *
  * @see {@link resumeIn} for a desk that is open already
  * @category running
@@ -365,10 +370,11 @@ interface Read {
   readonly fold: Outcome.Fold
 }
 
-/** Folds a run from its journal. */
-const readRun = Effect.fnUntraced(function* (run: string) {
+/** Folds a run from its journal. Large outputs are there by reference. */
+const foldRun = Effect.fnUntraced(function* (run: string) {
   const journal = yield* Journal.Journal
   const fold = Outcome.fold()
+  const references = new Map<string, number>()
   let state: Draft | undefined
   yield* journal.read(run).pipe(
     Stream.runForEach((recorded) => {
@@ -379,10 +385,30 @@ const readRun = Effect.fnUntraced(function* (run: string) {
       if (typeof next === "string") return untrusted(`a ${event.success._tag} that cannot have happened: ${next}`)
       state = next
       fold.add(event.success)
+      const hash = "result" in event.success ? event.success.result.outputRef?.hash : undefined
+      if (hash !== undefined) references.set(hash, recorded.version)
       return Effect.void
     })
   )
   if (state === undefined) return yield* new RunNotFound({ run })
+  const read: Read & { readonly references: ReadonlyMap<string, number> } = { state, fold, references }
+  return read
+})
+
+/** Folds a run from its journal, with its outputs. One that is gone is no less untrusted than an event that is. */
+const readRun = Effect.fnUntraced(function* (run: string) {
+  const { fold, references, state } = yield* foldRun(run)
+  yield* readBack(yield* store, fold).pipe(
+    Effect.catchTag("Lost", ({ hash, reason }) =>
+      Effect.fail(
+        new RunUntrusted({
+          run,
+          version: references.get(hash) ?? state.version,
+          reason: `an output cannot be read back: ${reason}`
+        })
+      )
+    )
+  )
   const read: Read = { state, fold }
   return read
 })
@@ -456,7 +482,7 @@ const command = Effect.fnUntraced(function* (
   const journal = yield* Journal.Journal
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
-    const { state } = yield* readRun(run)
+    const { state } = yield* foldRun(run)
     const expected = state.version
     const before = state.status
     const at = Math.floor(yield* Clock.currentTimeMillis)
@@ -596,6 +622,10 @@ export const changeTier = (
 /**
  * Everything that happened in a run, in order.
  *
+ * **Gotchas**
+ *
+ * Events are as the journal has them: a large output is there by reference (`outputRef`), also where `onEvent` had the value.
+ *
  * @category reading
  * @since 0.1.0
  */
@@ -619,6 +649,11 @@ export const events = (run: string): Stream.Stream<RunEvent, RunUntrusted | Jour
 
 /**
  * The outcome of a run as the journal has it, whether or not the run is over.
+ *
+ * **Details**
+ *
+ * Fails with `RunUntrusted` also when an output that stands was kept by reference and is gone, damaged, or there is no store
+ * of artefacts around this effect; with `JournalError` when the store cannot be asked just now.
  *
  * @category reading
  * @since 0.1.0

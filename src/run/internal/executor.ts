@@ -34,6 +34,7 @@ import { Inbox, notHere } from "./inbox.ts"
 import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { orderFor, type Sources } from "./orders.ts"
+import { byReference, readBack, type Store, store } from "./outputs.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
 
@@ -62,6 +63,7 @@ export class Executor {
   private version: number
   private listed: string | undefined
   private readonly inbox: Inbox
+  private readonly store: Store
   private readonly clock: Clock.Clock
   private context: Context.Context<never> = Context.empty()
   /** What was decided in this step and begins once it is committed. */
@@ -80,6 +82,7 @@ export class Executor {
 
   constructor(
     clock: Clock.Clock,
+    store: Store,
     office: Office,
     journal: Journal.Journal["Service"],
     run: string,
@@ -88,6 +91,7 @@ export class Executor {
     fold: Outcome.Fold = Outcome.fold()
   ) {
     this.clock = clock
+    this.store = store
     this.inbox = new Inbox(office.staff.soon)
     this.office = office
     this.journal = journal
@@ -265,12 +269,15 @@ export class Executor {
       if (taken.length === 0 || state === undefined) return Effect.void
       this.taken = []
       const changed = state.status !== this.listed
-      return commit(this.journal, {
-        run: this.run,
-        expected: this.version,
-        events: taken.map(toRecord),
-        ...(changed ? { listing: { status: state.status, desk: state.desk, startedAt: state.startedAt } } : {})
-      }).pipe(
+      return byReference(this.store, taken).pipe(
+        Effect.flatMap((events) =>
+          commit(this.journal, {
+            run: this.run,
+            expected: this.version,
+            events: events.map(toRecord),
+            ...(changed ? { listing: { status: state.status, desk: state.desk, startedAt: state.startedAt } } : {})
+          })
+        ),
         Effect.flatMap((version) => {
           this.version = version
           this.listed = state.status
@@ -414,6 +421,7 @@ export class Executor {
         })
       )
       if (foreign || state === undefined) return yield* conflict
+      yield* Effect.catchTag(readBack(this.store, fold), "Lost", () => Effect.fail(conflict))
       this.state = state
       this.fold = fold
       this.version = state.version
@@ -594,4 +602,8 @@ export const make = (
   state?: Draft | undefined,
   fold?: Outcome.Fold | undefined
 ): Effect.Effect<Executor> =>
-  Clock.clockWith((clock) => Effect.sync(() => new Executor(clock, office, journal, run, onEvent, state, fold)))
+  Effect.flatMap(store, (store) =>
+    Clock.clockWith((clock) =>
+      Effect.sync(() => new Executor(clock, store, office, journal, run, onEvent, state, fold))
+    )
+  )

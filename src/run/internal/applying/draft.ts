@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import * as Budget from "../../Budget.ts"
+import type { Envelope } from "../../Result.ts"
 import type { PlannedTask, TaskEnd } from "../../RunEvent.ts"
 import type { GroupState, ReviewState, RunState, TaskState } from "../../RunState.ts"
 
@@ -49,6 +50,9 @@ export const copy = (state: RunState): Draft => ({
 
 /** The states in which a task's output is there for others. */
 export const usable = (status: TaskEnd): boolean => status === "accepted" || status === "partial"
+
+/** Whether a result has an output, in place or by reference. */
+export const hasOutput = ({ output, outputRef }: Envelope): boolean => output !== undefined || outputRef !== undefined
 
 /** Whether a task's status is one that it does not leave. */
 export const hasEnded = (status: string): status is TaskEnd => ended.has(status)

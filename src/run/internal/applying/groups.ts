@@ -6,7 +6,7 @@
 import * as Budget from "../../Budget.ts"
 import type { Containment, Of } from "../../RunEvent.ts"
 import type { Consult, GroupState, TaskState } from "../../RunState.ts"
-import { addTasks, type Draft, hasEnded } from "./draft.ts"
+import { addTasks, type Draft, hasEnded, hasOutput } from "./draft.ts"
 import { resultOf, tried } from "./orders.ts"
 import { isFree } from "./tasks.ts"
 
@@ -106,7 +106,7 @@ export const merged = (draft: Draft, event: Of<"Merged">): string | undefined =>
   const task = draft.tasks.get(group.id)
   if (task === undefined) return `there is no task ${JSON.stringify(group.id)}`
   draft.groups.delete(group.id)
-  const { confidence, missing, output } = event.result
+  const { confidence, missing } = event.result
   const version = draft.version + 1
   draft.tasks.set(task.id, {
     ...tried(draft, task, {
@@ -118,7 +118,7 @@ export const merged = (draft: Draft, event: Of<"Merged">): string | undefined =>
       missing,
       version
     }),
-    ...(output === undefined ? {} : { result: version })
+    ...(hasOutput(event.result) ? { result: version } : {})
   })
   return undefined
 }

@@ -8,7 +8,7 @@ import * as Recovery from "../../Recovery.ts"
 import type { Envelope } from "../../Result.ts"
 import type { Of } from "../../RunEvent.ts"
 import type { TaskState, Try } from "../../RunState.ts"
-import { accountsOf, type Draft, perTry } from "./draft.ts"
+import { accountsOf, type Draft, hasOutput, perTry } from "./draft.ts"
 import { isFree } from "./tasks.ts"
 
 export const routed = (draft: Draft, task: TaskState, event: Of<"Routed">): string | undefined => {
@@ -143,7 +143,7 @@ export const reported = (draft: Draft, task: TaskState, event: Of<"Reported">): 
   const wrong = notOpen(task, id, worker)
   if (wrong !== undefined) return wrong
   const { dispatch, ...rest } = task
-  const { confidence, error, missing, output, usage } = result
+  const { confidence, error, missing, usage } = result
   const version = draft.version + 1
   draft.running -= 1
   const load = (draft.load.get(worker) ?? 1) - 1
@@ -154,7 +154,7 @@ export const reported = (draft: Draft, task: TaskState, event: Of<"Reported">): 
   if (error !== undefined && outcome !== "cancelled" && dependency === undefined && Recovery.blames(error.kind)) {
     draft.failures.set(worker, (draft.failures.get(worker) ?? 0) + 1)
   }
-  if (dispatch?.digest !== undefined && outcome === "accepted" && output !== undefined) {
+  if (dispatch?.digest !== undefined && outcome === "accepted" && hasOutput(result)) {
     draft.orders.set(dispatch.digest, { task: task.id, version })
   }
   draft.tasks.set(task.id, {
@@ -172,7 +172,7 @@ export const reported = (draft: Draft, task: TaskState, event: Of<"Reported">): 
       version
     }),
     attempts: 0,
-    ...(output === undefined ? {} : { result: version })
+    ...(hasOutput(result) ? { result: version } : {})
   })
   return undefined
 }
