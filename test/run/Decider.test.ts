@@ -171,6 +171,19 @@ describe("Decider", () => {
       assert.deepStrictEqual(decided(events, careful), ["review escalation incomplete of a"])
     })
 
+    it("R-203 gives a task to somebody who costs less when the budget has no room for the one that it names", () => {
+      const started_ = { ...started([{ id: "a", worker: "d.dear" }]), limits: { run: { cost: 5 } } }
+      const one = { name: "d.dear", capabilities: ["read"], estimate: { cost: 6 } }
+      const choice = (workers: ReadonlyArray<Decider.WorkerOptions>) =>
+        Decider.decide(fold([started_]), Decider.spec({ workers }))[0]
+      const cheaper = choice([one, { ...one, name: "d.cheap", estimate: { cost: 4 } }])
+      assert.deepInclude(cheaper, { _tag: "Dispatch", worker: "d.cheap" })
+      assert.include(JSON.stringify(cheaper), "d.dear")
+      assert.deepInclude(choice([one]), { _tag: "RefuseBudget", worker: "d.dear", account: "run", asked: 6 })
+      const both = [one, { ...one, name: "d.dearer", estimate: { cost: 7 } }]
+      assert.deepInclude(choice(both), { _tag: "RefuseBudget", worker: "d.dear" })
+    })
+
     it("ends a task that nobody can do, with the reason", () => {
       const [action] = Decider.decide(fold([started([{ id: "a", capability: "fly" }])]), spec)
       assert.strictEqual(action?._tag === "EndTask" && action.note, "no worker has the capability fly")
