@@ -22,7 +22,11 @@ import { Found, related, search, spelt, write } from "./terms.ts"
  * @category models
  * @since 0.1.0
  */
-export const Input = Schema.Struct({ term: Schema.NonEmptyString, folder: Schema.String, enough: Schema.Int })
+export const Input = Schema.Struct({
+  term: Schema.NonEmptyString,
+  folder: Schema.String,
+  enough: Schema.Int.check(Schema.isGreaterThan(0))
+})
 
 /**
  * @category models

@@ -17,7 +17,7 @@ import { byKind, type Kind, known, measure, Measured, measures, sumUp } from "./
  * @category models
  * @since 0.1.0
  */
-export const Input = Schema.Struct({ folder: Schema.String, badPlans: Schema.Int })
+export const Input = Schema.Struct({ folder: Schema.String, badPlans: Schema.Literals([0, 1, 2]) })
 
 /**
  * @category models

@@ -22,12 +22,12 @@ import { Effect, Schema } from "effect"
 import { args, choice, main, perform } from "../shared/program.ts"
 import { desk } from "./desk.ts"
 
-const often = ["never", "once", "twice"] as const
+const often = { never: 0, once: 1, twice: 2 } as const
 
 /** `--bad-plan` alone is once. */
 const spelledOut = (argv: ReadonlyArray<string>): Array<string> =>
   argv.flatMap((word, at) =>
-    word === "--bad-plan" && !often.some((each) => each === argv[at + 1]) ? ["--bad-plan=once"] : [word]
+    word === "--bad-plan" && !Object.hasOwn(often, argv[at + 1] ?? "") ? ["--bad-plan=once"] : [word]
   )
 
 const parse = () => {
@@ -38,7 +38,7 @@ const parse = () => {
   })
   const [folder = ".", ...more] = positionals
   if (more.length > 0) throw new RangeError(`one folder is enough, got ${more.join(", ")} as well`)
-  return { folder, badPlans: often.indexOf(choice("--bad-plan", values["bad-plan"], often)) }
+  return { folder, badPlans: often[choice("--bad-plan", values["bad-plan"], ["never", "once", "twice"])] }
 }
 
 const isSynthesis = Schema.is(Schema.Array(Schema.String))

@@ -20,7 +20,11 @@ import { facts, lost, sentences, shorten, tighten, words } from "./text.ts"
  * @category models
  * @since 0.1.0
  */
-export const Input = Schema.Struct({ text: Schema.NonEmptyString, limit: Schema.Int, stubborn: Schema.Boolean })
+export const Input = Schema.Struct({
+  text: Schema.NonEmptyString,
+  limit: Schema.Int.check(Schema.isGreaterThan(0)),
+  stubborn: Schema.Boolean
+})
 
 /**
  * @category models
@@ -104,13 +108,13 @@ export const desk = Desk.make("editing", {
       drafter: {
         worker: "editing.drafter",
         objective: "Draft the text",
-        input: ({ critic }: Coordinator.Accepted, { text }: Input) => ({ source: text, again: critic !== undefined }),
+        input: ({ critic }, { text }: Input) => ({ source: text, again: critic !== undefined }),
         handOver: () => "shortener"
       },
       shortener: {
         worker: "editing.shortener",
         objective: "Make it short",
-        input: (accepted: Coordinator.Accepted, { limit, stubborn }: Input) => ({
+        input: (accepted, { limit, stubborn }: Input) => ({
           text: accepted["drafter"],
           limit,
           keep: keep(accepted, stubborn)
@@ -120,7 +124,7 @@ export const desk = Desk.make("editing", {
       critic: {
         worker: "editing.critic",
         objective: "Say what is lost, and whether it is short",
-        input: ({ shortener }: Coordinator.Accepted, { limit, text }: Input) => ({
+        input: ({ shortener }, { limit, text }: Input) => ({
           text: isShortened(shortener) ? shortener.text : "",
           source: text,
           limit

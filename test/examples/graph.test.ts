@@ -131,6 +131,14 @@ describe("the graph", () => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
+  it.effect("R-804 refuses to begin with what makes no sense, with every problem", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(carryOut(desk, { term: "", folder: ".", enough: 0 }))
+      const paths = refused._tag === "InputInvalid" ? refused.problems.map(({ path }) => path) : []
+      assert.deepStrictEqual(paths, ["term", "enough"])
+    })
+  )
+
   withProcesses("R-804 runs as a program", () =>
     Effect.gen(function* () {
       const root = yield* folder(files)

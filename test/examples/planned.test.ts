@@ -25,7 +25,7 @@ const synthesis = [
   "data/broken.json is broken."
 ]
 
-const run = (badPlans: number, more: Readonly<Record<string, string>> = files) =>
+const run = (badPlans: 0 | 1 | 2, more: Readonly<Record<string, string>> = files) =>
   Effect.flatMap(folder(more), (root) => carryOut(desk, { folder: root, badPlans })).pipe(Effect.scoped)
 
 const synthesisOf = ({ results }: Outcome.Outcome) =>

@@ -89,6 +89,14 @@ describe("the swarm", () => {
     })
   )
 
+  it.effect("R-804 refuses to begin with what makes no sense, with every problem", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(carryOut(desk, { text: "", limit: 0, stubborn: false }))
+      const paths = refused._tag === "InputInvalid" ? refused.problems.map(({ path }) => path) : []
+      assert.deepStrictEqual(paths, ["text", "limit"])
+    })
+  )
+
   withProcesses("R-804 runs as a program", () =>
     Effect.gen(function* () {
       const done = yield* program("swarm", [])
