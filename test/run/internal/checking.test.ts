@@ -551,6 +551,18 @@ const errors: ReadonlyArray<Row> = [
   ],
   [
     "coordinator",
+    "the plan of desk cannot be checked: not now",
+    desk({
+      coordinator: coordinator({
+        problems: () => {
+          throw new Error("not now")
+        }
+      })
+    }),
+    "desk"
+  ],
+  [
+    "coordinator",
     "the moon is full",
     desk({ coordinator: coordinator({ problems: says("full-moon", "moon", "the moon is full") }) }),
     "moon"

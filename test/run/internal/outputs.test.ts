@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result as EffectResult, Schema, Stream } from "effect"
 import { Artefacts, ArtefactsSqlite, Journal, JournalSqlite } from "espalier/journal"
-import { Outcome, type Plan, Result, Run, type RunEvent } from "espalier/run"
+import { Desk, Domain, Outcome, Plan, Result, Run, type RunEvent } from "espalier/run"
 
 import { isLarge } from "../../../src/run/internal/outputs.ts"
 import { connection, freshPath } from "../../journal/fixtures/folder.ts"
@@ -161,6 +161,42 @@ describe("large outputs", () => {
       assert.strictEqual(outcome.results["z"]?.output, `${JSON.stringify({ g: whole }).length}`)
       assert.deepStrictEqual((yield* Run.outcome("r1")).results, outcome.results)
     }).pipe(Effect.provide(memory))
+  )
+
+  it.effect("R-217 of the run itself are kept in the same way", () =>
+    Effect.gen(function* () {
+      const whole = Desk.make("desk", {
+        version: "1",
+        input: Schema.String,
+        output: Schema.Struct({ a: Schema.String }),
+        domains: [Domain.make("d", { workers: [worker("one", () => Effect.succeed(large))] })],
+        coordinator: Plan.make([task("a")])
+      })
+      const outcome = yield* Run.start(whole, options)
+      assert.deepStrictEqual([outcome.status, outcome.output], ["completed", { a: large }])
+      assert.deepStrictEqual(yield* Run.outcome("r1"), outcome)
+      const events = yield* history("r1")
+      assert.isBelow(JSON.stringify(events).length, 5_000)
+      const folded = Outcome.of(events)
+      assert.isUndefined(folded?.output)
+      assert.deepStrictEqual(folded?.outputRef, results(events).at(-1)?.outputRef)
+    }).pipe(Effect.provide(memory))
+  )
+
+  const reading = counted()
+  it.effect("R-302 that stand for two tasks are read once", () =>
+    Effect.gen(function* () {
+      const objective = "Do the same"
+      const built = desk(
+        [worker("one", () => Effect.succeed(large))],
+        [task("a", { objective }), task("b", { objective, needs: ["a"], input: () => ({}) })]
+      )
+      const outcome = yield* Run.start(built, options)
+      assert.strictEqual(results(yield* history("r1")).length, 1)
+      assert.deepStrictEqual(yield* Run.outcome("r1"), outcome)
+      assert.strictEqual(outcome.results["b"]?.output, large)
+      assert.deepStrictEqual(reading.calls, { put: 1, get: 1 })
+    }).pipe(Effect.provide(reading.layer))
   )
 
   const store = counted()

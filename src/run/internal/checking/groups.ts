@@ -54,7 +54,7 @@ export const checkGroup = (desk: Desk, workers: ReadonlySet<string>, group: Grou
   const { concurrency, containment, decide, kind, tasks } = coordinator
   const name = nameOf(desk, group)
   const subject = path === "" ? desk.name : path
-  const told = checkOwn(name, group, findings)
+  const told = checkOwn(name, subject, group, findings)
   if (tasks.length === 0 && !coordinator.adds && !told.has("no-task")) {
     findings.error("no-task", subject, `${name} has no tasks`)
   }
@@ -84,7 +84,7 @@ export const checkGroup = (desk: Desk, workers: ReadonlySet<string>, group: Grou
 }
 
 /** Adds what a coordinator says of itself, and answers with the rules that it told of. */
-const checkOwn = (name: string, group: Group, findings: Findings): ReadonlySet<string> => {
+const checkOwn = (name: string, about: string, group: Group, findings: Findings): ReadonlySet<string> => {
   const { coordinator, path } = group
   const told = new Set<string>()
   try {
@@ -98,7 +98,7 @@ const checkOwn = (name: string, group: Group, findings: Findings): ReadonlySet<s
       })
     }
   } catch (error) {
-    findings.error("coordinator", path, `${name} cannot be checked: ${thrown(error)}`)
+    findings.error("coordinator", about, `${name} cannot be checked: ${thrown(error)}`)
   }
   return told
 }
