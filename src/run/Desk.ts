@@ -90,6 +90,7 @@ export interface Desk<in Input = never, out R = unknown> {
   readonly breaker: Breaker.Options
   readonly aggregate: Aggregate.Aggregate<unknown> | undefined
   readonly reconcile: Reconcile<R> | undefined
+  readonly sameRevision: boolean
   readonly decodeOutput: ((output: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>) | undefined
   readonly schemas: () => ReadonlyArray<unknown>
   readonly encodeInput: (input: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
@@ -125,6 +126,9 @@ export type Reconcile<R> = "review" | ((question: Aggregate.Question) => Effect.
  * - `breaker`: when a worker is routed around. Default: 3 failed dispatches within 5 minutes, for 10 minutes.
  * - `aggregate`: how the outputs of tasks become one. `reconcile`: who decides what it leaves open. Default: nobody, it
  *   stays open and is named.
+ * - `acceptance`: with `sameRevision`, a run is complete only if every mandatory requirement of every task holds at one and
+ *   the same revision, that of the latest evidence; what does not is named as missing. Default false: each task is accepted
+ *   by itself.
  *
  * @category models
  * @since 0.1.0
@@ -146,6 +150,7 @@ export interface Options<Input, IE, D extends ReadonlyArray<Domain.Domain>, RC, 
   readonly breaker?: Breaker.Options | undefined
   readonly aggregate?: Aggregate.Aggregate<NoInfer<A>> | undefined
   readonly reconcile?: Reconcile<RC> | undefined
+  readonly acceptance?: { readonly sameRevision?: boolean | undefined } | undefined
 }
 
 /**
@@ -184,6 +189,7 @@ export const make = <
     breaker: options.breaker ?? {},
     aggregate: options.aggregate as Aggregate.Aggregate<unknown> | undefined,
     reconcile: options.reconcile,
+    sameRevision: options.acceptance?.sameRevision ?? false,
     decodeOutput: output === undefined ? undefined : decoder(output),
     schemas: () => [options.input, options.output].map((schema) => (schema === undefined ? null : jsonSchema(schema))),
     encodeInput: encoder(codec),
@@ -274,7 +280,7 @@ export const spec = (desk: Desk): Decider.Spec =>
     coordinators: coordinators(desk),
     concurrency: desk.coordinator.concurrency,
     steps: desk.steps,
-    merges: desk.aggregate !== undefined || desk.decodeOutput !== undefined,
+    merges: desk.aggregate !== undefined || desk.decodeOutput !== undefined || desk.sameRevision,
     policy: desk.policy,
     ...(desk.confirm === undefined ? {} : { confirm: desk.confirm })
   })

@@ -93,7 +93,8 @@ export interface Review extends Omit<Of<"ReviewOpened">, "_tag"> {}
  * - `outputRef`: as of a task.
  * - `reviews`: what people are asked and have not decided.
  * - `results`: one for each task, by id; also for the tasks that carry out another one.
- * - `missing`: one for each part of a partial task and for each task without a result. Empty for a completed run.
+ * - `missing`: one for each part of a partial task, for each task without a result, and for each requirement that does not
+ *   hold at the final revision. Empty for a completed run.
  * - `dispatches`: the audit, one row per dispatch.
  *
  * @category models
@@ -282,6 +283,9 @@ export const fold = (): Fold => {
       for (const [task, entry] of entries) {
         results.push([task, outcomeOf(task, entry)])
         if (entry.within === "") missing.push(...missingOf(task, entry))
+      }
+      for (const { reason, requirement, task } of whole?.open ?? []) {
+        missing.push({ task, worker: entries.get(task)?.worker ?? "nobody", reason: `${requirement}: ${reason}` })
       }
       const { output, outputRef } = whole?.result ?? {}
       return {

@@ -390,6 +390,7 @@ export const GroupStopping = Schema.TaggedStruct("GroupStopping", {
  * **Details**
  *
  * - `group`: as in `TasksAdded`.
+ * - `open`: of the run itself, the mandatory requirements that do not hold at its final revision.
  *
  * @category models
  * @since 0.1.0
@@ -402,6 +403,9 @@ export const Merged = Schema.TaggedStruct("Merged", {
   result: Envelope,
   conflicts: Schema.optionalKey(Schema.Array(Schema.Json)),
   leftOut: Schema.optionalKey(Schema.Array(Missing)),
+  open: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ task: Schema.String, requirement: Schema.String, reason: Schema.String }))
+  ),
   label: Schema.optionalKey(Schema.String),
   note
 })

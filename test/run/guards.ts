@@ -10,7 +10,7 @@ type Options = Partial<Desk.Options<string, string, ReadonlyArray<Domain.Domain>
 export const guarded = (
   workers: ReadonlyArray<Worker.Worker<never> | Fake.Fake<unknown, unknown, never>>,
   tasks: ReadonlyArray<Plan.Task<string>>,
-  options: Options & { readonly plan?: Plan.Options } = {}
+  options: Omit<Options, "aggregate"> & { readonly aggregate?: object; readonly plan?: Plan.Options } = {}
 ): Desk.Desk<string, never> => {
   const { plan, ...rest } = options
   return Desk.make("desk", {
@@ -18,7 +18,7 @@ export const guarded = (
     input: Schema.String,
     domains: [Domain.make("d", { workers })],
     coordinator: Plan.make(tasks, plan),
-    ...rest
+    ...(rest as Options)
   }) as Desk.Desk<string, never>
 }
 

@@ -16,7 +16,7 @@ import type * as Decider from "../Decider.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { PlannedTask, RunEvent } from "../RunEvent.ts"
-import type { RunState, TaskState } from "../RunState.ts"
+import type { Answer, RunState, TaskState } from "../RunState.ts"
 import type { Order } from "../Worker.ts"
 import { accountsOf } from "./applying/draft.ts"
 import { failure } from "./attempt.ts"
@@ -26,7 +26,8 @@ import type { Terms } from "./dispatch.ts"
 import { judgeOf } from "./judging.ts"
 import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { acceptedBy, contractOf, inputOf, orderFor, type Made, type Sources, templateOf } from "./orders.ts"
-import { thrown } from "./problems.ts"
+import { shorten, thrown } from "./problems.ts"
+import { openAtTheEnd } from "./wholly.ts"
 
 /** An order that begins once it is written down. */
 export interface Beginning {
@@ -340,7 +341,7 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
   const state = hands.state()
   const group = state.groups.get("")
   if (group === undefined) return
-  const { aggregate, decodeOutput, reconcile } = office.desk
+  const { aggregate, decodeOutput, reconcile, sameRevision } = office.desk
   const base = mergeGroup(state, group, mergeOf(office.coordinators.get(""), undefined), chosen, fold)
   let { outcome, result } = base
   let conflicts: ReadonlyArray<Schema.Json> = []
@@ -354,7 +355,7 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
     const [first] = merged.conflicts
     if (first !== undefined && reconcile !== undefined && group.stopping === undefined) {
       const question = aggregate.question(first)
-      if (reconcile === "review" && !group.said.some(({ kind }) => kind === "reconciliation")) {
+      if (reconcile === "review" && mayAsk(group.said, first.field)) {
         const review = `${state.run}/review/${state.reviewed + 1}`
         return take({
           _tag: "ReviewOpened",
@@ -406,11 +407,28 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
       const [problem] = decoded.failure
       const where = problem === undefined || problem.path === "" ? "output" : `output.${problem.path}`
       const reason = `OUTPUT_INVALID: ${where} ${problem?.expectation ?? "does not hold"}`
-      const { output: _, ...rest } = result
-      outcome = "rejected-contract"
-      result = { ...rest, status: "failed", error: { kind: "malformed", reason } }
+      if (result.status === "partial") {
+        // Of what is not whole nobody expects that it is; what it lacks is said.
+        result = { ...result, missing: [...result.missing, { part: where, reason }] }
+      } else {
+        const { output: _, ...rest } = result
+        outcome = "rejected-contract"
+        result = { ...rest, status: "failed", error: { kind: "malformed", reason } }
+      }
     }
   }
+  const open = sameRevision && result.error === undefined ? openAtTheEnd(hands.sources(), state, fold) : []
+  if (open.length > 0) {
+    outcome = "partial"
+    const lacks = open.map(({ reason, requirement, task }) => ({ part: `${task}.${requirement}`, reason }))
+    result = { ...result, status: "partial", missing: [...result.missing, ...lacks] }
+  }
+  if (aggregate === undefined && decodeOutput === undefined) {
+    // Nobody asked for an answer beside those of the tasks.
+    const { output: _, ...rest } = result
+    result = rest
+  }
+  const lacking = result.missing.map(({ part }) => part).join(", ")
   take({
     _tag: "Merged",
     at,
@@ -420,13 +438,30 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
     result,
     ...(conflicts.length === 0 ? {} : { conflicts }),
     ...(leftOut.length === 0 ? {} : { leftOut }),
-    note: result.error === undefined ? `The answer is ${result.status}` : result.error.reason
+    ...(open.length === 0 ? {} : { open }),
+    note:
+      result.error?.reason ??
+      (lacking === ""
+        ? `The answer is ${result.status}`
+        : shorten(`The answer is ${result.status}: it lacks ${lacking}`, 500))
   })
+}
+
+/** Whether a person is asked about a field: once, and once more when the answer settled nothing; never after `accept-partial`. */
+const mayAsk = (said: ReadonlyArray<Answer>, field: string): boolean => {
+  let asked = 0
+  for (const { answer, decision, kind } of said) {
+    if (kind !== "reconciliation") continue
+    if (decision === "accept-partial") return false
+    const fields = chosenValues(answer === undefined ? [] : [{ kind, answer }], []).map((each) => each.field)
+    if (fields.length === 0 || fields.includes(field)) asked += 1
+  }
+  return asked < 2
 }
 
 /** The values that were chosen for fields, by whoever was asked, oldest first. */
 const chosenValues = (
-  said: ReadonlyArray<{ readonly kind: string; readonly answer?: Schema.Json | undefined }>,
+  said: ReadonlyArray<Pick<Answer, "kind" | "answer">>,
   answers: ReadonlyArray<Schema.Json>
 ): ReadonlyArray<{ readonly field: string; readonly answer: unknown }> => {
   const values: Array<{ readonly field: string; readonly answer: unknown }> = []
