@@ -182,6 +182,16 @@ export const failed = (state: State, at: number, dispatch: string, by: Settings 
 }
 
 /**
+ * The worker cannot work at all from `at` on: it is degraded at once, whatever it was, but for a probe under way, whose
+ * end decides.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const tripped = (state: State, at: number, by: Settings = settings): State =>
+  state.status === "probing" ? state : degraded(at, by) // B3
+
+/**
  * A dispatch brought a result.
  *
  * **Details**

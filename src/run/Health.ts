@@ -7,8 +7,9 @@
  * **Details**
  *
  * - A worker that nobody has reported on is healthy.
- * - A worker can be withdrawn for a reason beside its breaker: it is declared unavailable, or its domain gave up. It is
- *   `unavailable` as long as somebody withdraws it, and reports on it count all the same.
+ * - A worker whose domain gave up is degraded at once; its probe is the one that starts the domain again.
+ * - A worker can be withdrawn for a reason beside its breaker. It is `unavailable` as long as somebody withdraws it, and
+ *   reports on it count all the same.
  * - When a pause ends without anybody asking, the listeners are told by the clock.
  *
  * **Invariants**
@@ -150,6 +151,7 @@ export type Admission =
  * - `facts`: where all workers stand now; the same value until something changes.
  * - `admit`: asks for one dispatch; the answer may make it the probe, whose end must be reported.
  * - `report`: how a dispatch ended.
+ * - `trip`: degrades a worker at once, with the reason: its domain gave up. A probe under way is left to decide.
  * - `withdraw`: makes a worker unavailable on behalf of `by`, with the reason; again with another reason to change it.
  * - `restore`: `by` has nothing against the worker any more. No change when it had nothing.
  * - `changes`: calls the listener with every change from now on; the answer removes it.
@@ -163,6 +165,7 @@ export interface Health {
   readonly facts: () => Facts
   readonly admit: (worker: string, at: number, dispatch: string) => Admission
   readonly report: (worker: string, at: number, end: End, dispatch: string) => void
+  readonly trip: (worker: string, at: number, reason: string) => void
   readonly withdraw: (worker: string, at: number, why: { readonly by: string; readonly reason: string }) => void
   readonly restore: (worker: string, at: number, by: string) => void
   readonly changes: (listener: (change: Change) => void) => () => void
@@ -283,6 +286,13 @@ class Shell implements Health {
     if (probe) return `${degraded}: its probe ${dispatch} failed`
     const dispatches = failures === 1 ? "1 failed dispatch" : `${failures} failed dispatches`
     return `${degraded}: ${dispatches} within ${span(withinMillis)}, the last one ${dispatch}`
+  }
+
+  readonly trip = (name: string, at: number, reason: string): void => {
+    this.tick(name, at)
+    const worker = this.of(name)
+    const state = Breaker.tripped(worker.state, at, this.settings)
+    this.set(name, at, { ...worker, state }, `${name} is degraded for ${span(this.settings.cooldownMillis)}: ${reason}`)
   }
 
   readonly withdraw = (

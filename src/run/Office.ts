@@ -45,7 +45,7 @@ import * as Hex from "effect/encoding/Hex"
 import type * as Scope from "effect/Scope"
 
 import type * as Supervisor from "../Supervisor.ts"
-import type { Tree } from "../Tree.ts"
+import type { Event, Tree } from "../Tree.ts"
 import type { Coordinator, Task } from "./Coordinator.ts"
 import type * as Decider from "./Decider.ts"
 import * as Desk from "./Desk.ts"
@@ -110,6 +110,7 @@ const digest = (definition: string): string =>
  *
  * - Fails with `DeskInvalid` when `Desk.check` finds an error, with `StartFailure` when the tree does not start.
  * - `onEvent`, `log`: of the tree, as for `Supervisor.start`.
+ * - The workers of a domain that gives up are degraded at once, for all runs; the first probe starts the domain again.
  *
  * @category constructors
  * @since 0.1.0
@@ -121,8 +122,18 @@ export const open = Effect.fnUntraced(function* <Input, R>(
   const findings = Desk.check(desk).filter(({ severity }) => severity === "error")
   if (findings.length > 0) return yield* new Desk.DeskInvalid({ desk: desk.name, findings })
   const context = yield* Effect.context<R>()
-  const staff = yield* start(desk, options)
-  const health = yield* Health.make({ workers: Desk.seats(desk).map(({ name }) => name), breaker: desk.breaker })
+  const seats = Desk.seats(desk)
+  const health = yield* Health.make({ workers: seats.map(({ name }) => name), breaker: desk.breaker })
+  const staff = yield* start(desk, {
+    ...options,
+    onEvent: (event) => {
+      const domain = downOf(event)
+      for (const seat of seats) {
+        if (seat.domain === domain) health.trip(seat.name, Math.floor(event.at), `the domain ${domain} gave up`)
+      }
+      options?.onEvent?.(event)
+    }
+  })
   const templates = Desk.templates(desk)
   return {
     [TypeId]: () => {},
@@ -141,6 +152,10 @@ export const open = Effect.fnUntraced(function* <Input, R>(
     live: new Map()
   }
 })
+
+/** The domain that is down for good from this event on, if one is. */
+const downOf = ({ _tag, path }: Event): string | undefined =>
+  path.length === 2 && (_tag === "GaveUp" || _tag === "Failed") ? path[1] : undefined
 
 /** Declared tasks that differ in nothing but their names and inputs: only their orders can be the same. */
 const twinsOf = (templates: ReadonlyMap<string, Task<never, unknown>>): ReadonlySet<string> => {

@@ -102,6 +102,17 @@ describe("Breaker", () => {
     })
   })
 
+  describe("tripped", () => {
+    it.each([
+      ["healthy", healthy(1, 2), degraded(600_007)],
+      ["degraded", degraded(8), degraded(600_007)],
+      ["ready for its probe", ready, degraded(600_007)],
+      ["being probed, which decides", probing, probing]
+    ] as const)("R-209 degrades a worker at once that is %s", (_, before, after) => {
+      assert.deepStrictEqual(Breaker.tripped(before, 7), after)
+    })
+  })
+
   /** The rules once more, without a window that is kept tidy: everything that ever happened is looked at each time. */
   const naive = (settings: Breaker.Settings) => {
     const failures: Array<number> = []

@@ -21,6 +21,25 @@ const degrade = (health: Health.Health, worker: string, at = 0) => {
 }
 
 describe("Health", () => {
+  it.effect("R-209 trip degrades a worker at once and says why; the first probe decides again", () =>
+    Effect.gen(function* () {
+      const { changes, health, short } = yield* told()
+      health.trip("d.one", 5, "the domain d gave up")
+      health.trip("d.one", 5, "the domain d gave up")
+      assert.strictEqual(health.admit("d.one", 6, "r/a/1")._tag, "Refused")
+      assert.deepStrictEqual(health.admit("d.one", 10 * minute + 5, "r/a/2"), { _tag: "Admitted", probe: true })
+      health.trip("d.one", 10 * minute + 6, "the domain d gave up")
+      health.report("d.one", 10 * minute + 7, "succeeded", "r/a/2")
+      assert.deepStrictEqual(short(), [
+        "d.one degraded600005",
+        "d.one ready-for-probe",
+        "d.one probing",
+        "d.one healthy"
+      ])
+      assert.strictEqual(changes[0]?.note, "d.one is degraded for 10m: the domain d gave up")
+    })
+  )
+
   describe("report and admit", () => {
     it.effect("R-209 goes from healthy over degraded and a probe back to healthy, and tells each change once", () =>
       Effect.gen(function* () {

@@ -598,7 +598,7 @@ describe("Run", () => {
             ["e", "e.one"]
           ]
         )
-        assert.include(outcome.missing[1]!.reason, "the domain d is down")
+        assert.include(outcome.missing[1]!.reason, "d.one is degraded")
       }).pipe(memory)
     )
 

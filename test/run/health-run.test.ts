@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Failure } from "espalier"
-import { Breaker, Dependency, Office, Result, Run } from "espalier/run"
+import { Failure, type Tree } from "espalier"
+import { Breaker, Dependency, Domain, Office, Result, Run } from "espalier/run"
 import { Fake } from "espalier/testing"
 
 import { elapse, gate, memory, settle, task, worker } from "./desks.ts"
@@ -187,6 +187,21 @@ describe("health over the runs of an office", () => {
     }).pipe(Effect.scoped, memory)
   )
 
+  it.effect("R-209 D08 so does one whose run is put down", () =>
+    Effect.gen(function* () {
+      const { office, one } = yield* degraded([Fake.never])
+      yield* TestClock.adjust("10 minutes")
+      yield* settle
+      const probe = yield* Effect.forkChild(Run.startIn(office, run("probe")))
+      yield* settle
+      assert.strictEqual(yield* one.running, 1)
+      yield* Fiber.interrupt(probe)
+      assert.deepStrictEqual(workersOf(yield* Run.startIn(office, run("next"))), ["d.one"])
+      const resumed = yield* Run.resumeIn(office, "probe", { log: false })
+      assert.deepStrictEqual([resumed.status, workersOf(resumed)], ["completed", ["d.one"]])
+    }).pipe(Effect.scoped, memory)
+  )
+
   it.effect("R-209 D08 dispatches that are cancelled count for nothing", () =>
     Effect.gen(function* () {
       const one = Fake.worker("one", { ...capable, otherwise: Fake.never })
@@ -229,5 +244,73 @@ describe("health over the runs of an office", () => {
       const routed = (yield* of("Routed")).at(-1)
       assert.strictEqual(routed?.note, "t4 goes to d.two, a stand-in for d.one; d.one failed 5 dispatches of this run")
     }).pipe(memory)
+  )
+})
+
+describe("a domain that gives up", () => {
+  const fixture = (crashes: number) => {
+    let calls = 0
+    const log: Array<string> = []
+    const crash = worker("one", () =>
+      Effect.suspend(() => (++calls <= crashes ? Effect.die("boom") : Effect.succeed("up")))
+    )
+    const idle = worker("idle", () => Effect.succeed("idle"), { description: "Idles", capabilities: ["idle"] })
+    const spare = worker("two", () => Effect.succeed("spare"), { description: "Stands in" })
+    const domains = [
+      Domain.make("d", { workers: [crash, idle], intensity: { restarts: 0 } }),
+      Domain.make("e", { workers: [spare] })
+    ]
+    const onEvent = (event: Tree.Event) => log.push(`${event._tag} ${event.path.join("/")}`)
+    return Effect.map(
+      Office.open(guarded([], [task("a", { capability: "work" })], { domains }), { log: false, onEvent }),
+      (office) => ({ office, log, calls: () => calls })
+    )
+  }
+
+  it.effect("R-209 R-108 degrades all its workers at once, in every run", () =>
+    Effect.gen(function* () {
+      const { log, office } = yield* fixture(1)
+      const outcome = yield* Run.startIn(office, run("r1"))
+      assert.deepStrictEqual([outcome.status, workersOf(outcome)], ["completed", ["d.one", "e.two"]])
+      assert.include(log, "GaveUp desk/d")
+      assert.deepStrictEqual([...(yield* changes("r1"))].toSorted(), ["d.idle degraded", "d.one degraded"])
+      const [first] = yield* of("HealthChanged")
+      assert.include(first?.note, "the domain d gave up")
+      assert.deepStrictEqual(workersOf(yield* Run.startIn(office, run("r2"))), ["e.two"])
+    }).pipe(Effect.scoped, memory)
+  )
+
+  it.effect("R-209 the probe starts it again", () =>
+    Effect.gen(function* () {
+      const { calls, log, office } = yield* fixture(1)
+      yield* Run.startIn(office, run("r1"))
+      yield* TestClock.adjust("10 minutes")
+      yield* settle
+      log.length = 0
+      const outcome = yield* elapse(Run.startIn(office, run("probe")), "1 second")
+      assert.deepStrictEqual([workersOf(outcome), outcome.results["a"]?.output, calls()], [["d.one"], "up", 2])
+      assert.include(log, "Started desk/d")
+      assert.deepStrictEqual(office.health.facts().workers.get("d.one"), { status: "healthy" })
+      assert.deepStrictEqual(workersOf(yield* Run.startIn(office, run("after"))), ["d.one"])
+    }).pipe(Effect.scoped, memory)
+  )
+
+  it.effect("R-209 a probe that brings it down again leaves it for another 10 minutes", () =>
+    Effect.gen(function* () {
+      const { calls, office } = yield* fixture(2)
+      yield* Run.startIn(office, run("r1"))
+      for (const [id, expected, made] of [
+        ["down", ["d.one", "e.two"], 2],
+        ["early", ["e.two"], 2]
+      ] as const) {
+        if (id === "down") yield* TestClock.adjust("10 minutes")
+        yield* settle
+        const outcome = yield* elapse(Run.startIn(office, run(id)), "1 second")
+        assert.deepStrictEqual([workersOf(outcome), calls()], [[...expected], made])
+      }
+      yield* TestClock.adjust("10 minutes")
+      yield* settle
+      assert.deepStrictEqual(workersOf(yield* elapse(Run.startIn(office, run("up")), "1 second")), ["d.one"])
+    }).pipe(Effect.scoped, memory)
   )
 })

@@ -265,6 +265,7 @@ export const beginning = (
     terms: {
       policy,
       judge: judgeOf(template, order.contract),
+      probe: office.health.facts().workers.get(worker)?.dispatch === order.dispatch,
       digests: digests || policy.lowConfidence === "cross-check" || policy.lowConfidence === "retry",
       allowance,
       deadlineAt: earliest(task?.deadlineAt, state.deadlineAt)

@@ -13,7 +13,7 @@ import type { Order } from "../Worker.ts"
 import { attempt, attemptAnew, type Answer, type Judge } from "./attempt.ts"
 import { canonical, digest as digestOf } from "./canonical.ts"
 import type { News } from "./news.ts"
-import type { Job, Post, Staff } from "./staff.ts"
+import { type Job, type Post, revive, type Staff } from "./staff.ts"
 
 const times = (count: number): string => (count === 1 ? "" : ` after ${count} attempts`)
 
@@ -28,6 +28,7 @@ const note = (worker: string, attempts: number, { outcome, result }: Answer): st
  *
  * **Details**
  *
+ * - `probe`: whether it decides about the health of its worker; it starts the worker's domain again where that is down.
  * - `digests`: whether the output is compared with others. `left`: milliseconds until the task's time is over.
  *
  * @since 0.1.0
@@ -35,6 +36,7 @@ const note = (worker: string, attempts: number, { outcome, result }: Answer): st
 export interface Terms {
   readonly policy: Recovery.Policy
   readonly judge: Judge
+  readonly probe: boolean
   readonly digests: boolean
   readonly allowance: Allowance
   readonly deadlineAt?: number | undefined
@@ -54,6 +56,7 @@ export const dispatch = Effect.fnUntraced(function* (
   const worker = post.seat.name
   const { dispatch, task } = order
   const { allowance, policy } = terms
+  if (terms.probe) yield* revive(staff, post)
   for (let number = order.attempt; ; number++) {
     const answer = yield* number === order.attempt
       ? attempt(staff, post, task, work, terms.judge)

@@ -148,6 +148,7 @@ export class Executor {
           Effect.suspend(() => {
             listening()
             live.delete(this.run)
+            this.release()
             return this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
           })
         )
@@ -156,6 +157,14 @@ export class Executor {
       Effect.onInterrupt(() => this.interrupted()),
       Effect.ensuring(Effect.sync(() => this.dismiss()))
     )
+  }
+
+  /** What is still under way is carried out by nobody from here on: a probe gives its place back. */
+  private release(): void {
+    const { lastAt, tasks } = this.state ?? { tasks: new Map<string, TaskState>(), lastAt: 0 }
+    for (const { dispatch } of tasks.values()) {
+      if (dispatch !== undefined) this.office.health.report(dispatch.worker, lastAt, "interrupted", dispatch.id)
+    }
   }
 
   private readonly tell = (news: News): void => this.inbox.tell(news)

@@ -199,6 +199,20 @@ export const isDown = (staff: Staff, { seat }: Post): Effect.Effect<boolean> =>
     })
   )
 
+/**
+ * Starts the domain of a worker again where it is down, for a probe. One that does not start stays down, and answers for
+ * itself.
+ */
+export const revive = (staff: Staff, post: Post): Effect.Effect<void> =>
+  Effect.flatMap(isDown(staff, post), (down) =>
+    down
+      ? staff.tree.find([staff.root]).pipe(
+          Effect.flatMap((root) => root.restartChild(post.seat.domain)),
+          Effect.ignore
+        )
+      : Effect.void
+  )
+
 /** How long cancelled work has for its finalizers, before the member is replaced under it. */
 const grace = "5 seconds"
 
