@@ -257,21 +257,37 @@ describe("reviews of a run", () => {
     }).pipe(memory)
   )
 
-  it.effect(
-    "R-216 a person's time is no task's time: what was tried too long is given a new one when it is tried anew",
-    () =>
-      Effect.gen(function* () {
-        const one = Fake.worker("one", { answers: [Fake.never, "final"] })
-        const desk = guarded([one], [task("a", { onIncomplete: "escalate", limits: { deadlineMillis: 5_000 } })])
-        const fiber = yield* Effect.forkChild(Run.start(desk, r1))
-        yield* settle
-        yield* TestClock.adjust("5 seconds")
-        const waiting = yield* Fiber.join(fiber)
-        assert.deepStrictEqual([waiting.status, waiting.reviews[0]?.kind], ["waiting", "escalation"])
-        yield* TestClock.adjust("1 hour")
-        const outcome = yield* goOn(desk, "retry")
-        assert.deepStrictEqual([outcome.status, outcome.results["a"]?.output], ["completed", "final"])
-      }).pipe(memory)
+  it.effect("R-216 a task whose time is over is not offered to be tried anew", () =>
+    Effect.gen(function* () {
+      const one = Fake.worker("one", { answers: [Fake.never] })
+      const desk = guarded([one], [task("a", { onIncomplete: "escalate", limits: { deadlineMillis: 5_000 } })])
+      const fiber = yield* Effect.forkChild(Run.start(desk, r1))
+      yield* settle
+      yield* TestClock.adjust("5 seconds")
+      const waiting = yield* Fiber.join(fiber)
+      assert.deepStrictEqual([waiting.status, waiting.reviews[0]?.allowed], ["waiting", ["accept-partial", "reject"]])
+      assert.strictEqual((yield* goOn(desk, "accept-partial")).status, "failed")
+    }).pipe(memory)
+  )
+
+  it.effect("R-216 a person's time is no task's time: it has as much left afterwards as before", () =>
+    Effect.gen(function* () {
+      const asks = Fake.worker("one", {
+        answers: [Result.ambiguous("Which one?"), Fake.never],
+        attemptTimeout: "1 hour"
+      })
+      const desk = guarded([asks], [task("a", { limits: { deadlineMillis: 5_000 } })])
+      yield* Run.start(desk, r1)
+      yield* TestClock.adjust("1 hour")
+      yield* say("answer")
+      const fiber = yield* Effect.forkChild(Run.resume(desk, "r1", { log: false }))
+      yield* settle
+      yield* TestClock.adjust("4999 millis")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 millis")
+      const outcome = yield* Fiber.join(fiber)
+      assert.deepStrictEqual([outcome.status, outcome.endedAt], ["failed", 3_605_000])
+    }).pipe(memory)
   )
 
   describe("is refused", () => {

@@ -100,14 +100,11 @@ const heard = (task: TaskState, said: Answer, facts: ReviewState["facts"], at: n
     decision === "retry" ||
     decision === "answer" ||
     (approves && (kind === "budget-increase" || kind === "scope-reduction"))
-  // What is tried anew after its time was over gets its time anew.
-  const { deadlineAt, ...timeless } = rest
-  const late = anew && task.expired
   return {
-    ...(late ? { ...timeless, expired: false } : rest),
+    ...rest,
     status: "ready",
     answers: [...task.answers, said],
-    ...(deadlineAt === undefined || heldAt === undefined || late ? {} : { deadlineAt: deadlineAt + (at - heldAt) }),
+    ...(task.deadlineAt === undefined || heldAt === undefined ? {} : { deadlineAt: task.deadlineAt + (at - heldAt) }),
     // What a person has tried anew begins a new ladder.
     ladder: anew ? task.tries.length : task.ladder,
     dropped:

@@ -415,6 +415,8 @@ const recover = (
   }
 }
 
+const ending = ["accept-partial", "reject"] as const
+
 /** The end of every ladder: what there is, a person, or nothing. */
 const incomplete = (spec: Spec, task: TaskState, why: string, last?: Try | "exhausted" | undefined): Action => {
   const facts = factsOf(spec, task)
@@ -426,7 +428,9 @@ const incomplete = (spec: Spec, task: TaskState, why: string, last?: Try | "exha
   }
   if (facts.escalate) {
     const note = `${task.id} has no complete result, and a partial one would do harm: ${why}`
-    return review(task, "escalation", "incomplete", ["retry", "accept-partial", "reject"], note)
+    // What nobody has time for any more cannot be tried anew.
+    const allowed: ReadonlyArray<Decision> = task.expired ? ending : ["retry", ...ending]
+    return review(task, "escalation", "incomplete", allowed, note)
   }
   if (task.result !== undefined && !rejected) return closed(task, why)
   return endTask(task, "failed", [{ part: task.id, reason: why }], why)
