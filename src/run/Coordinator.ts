@@ -256,6 +256,11 @@ export interface Chosen {
 /**
  * One task's part in the result of its group.
  *
+ * **Details**
+ *
+ * - `result`: of an accepted or a partial task. `reason`: why it ended as it did.
+ * - `usage`: what all of its dispatches used, also those that failed, and those of the tasks that carried it out.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -265,6 +270,7 @@ export interface Part {
   readonly status: TaskState["status"]
   readonly result?: Envelope | undefined
   readonly reason: string
+  readonly usage: Usage
 }
 
 /**

@@ -132,6 +132,7 @@ export interface Outcome {
  * - `evidence`: what the last report of a task came with.
  * - `references`: where the outputs are that stand and are only there by reference, each once.
  * - `restore`: puts values in place of references, by hash.
+ * - `usage`: what all dispatches of a task, and of the tasks that carry it out, have used so far.
  * - `outcome`: as of now; `undefined` before the first event. `waiting`: whether nothing but people can make it go on, which
  *   the state of the run knows. Default false.
  *
@@ -145,6 +146,7 @@ export interface Fold {
   readonly evidence: (task: string) => ReadonlyArray<Evidence> | undefined
   readonly references: () => ReadonlyArray<Reference>
   readonly restore: (values: ReadonlyMap<string, Schema.Json>) => void
+  readonly usage: (task: string) => Usage
   readonly outcome: (waiting?: boolean | undefined) => Outcome | undefined
 }
 
@@ -159,6 +161,7 @@ interface Entry {
   status: TaskEnd | "open"
   missing: ReadonlyArray<MissingPart>
   note: string
+  readonly usage: Mutable<Usage>
 }
 
 const entry = (planned: PlannedTask, within: string): Entry => ({
@@ -170,7 +173,8 @@ const entry = (planned: PlannedTask, within: string): Entry => ({
   earlier: undefined,
   status: "open",
   missing: [],
-  note: ""
+  note: "",
+  usage: {}
 })
 
 /**
@@ -245,8 +249,13 @@ export const fold = (): Fold => {
           else enter(entries, event.group, event)
           return
         }
-        case "Reported":
+        case "Reported": {
+          const { task } = event
           sum(usage, event.result.usage)
+          for (let each = entries.get(task); each !== undefined; each = entries.get(each.within)) {
+            sum(each.usage, event.result.usage)
+          }
+        }
       }
       if ("task" in event && event.task !== undefined) enter(entries, event.task, event)
       if (event._tag === "TaskEnded") {
@@ -276,6 +285,7 @@ export const fold = (): Fold => {
       }
       if (whole !== undefined) whole = { ...whole, result: filled(whole.result, values) }
     },
+    usage: (task) => ({ ...entries.get(task)?.usage }),
     outcome: (waiting = false) => {
       if (head === undefined) return undefined
       const results: Array<readonly [string, TaskOutcome]> = []

@@ -196,6 +196,7 @@ export const part = (id: string, output?: Schema.Json, fields: Partial<Coordinat
   template: id.split("#")[0] ?? id,
   status: output === undefined ? "failed" : "accepted",
   reason: "",
+  usage: {},
   ...(output === undefined
     ? {}
     : { result: { status: "completed", output, confidence: 1, evidence: [], usage: {}, missing: [] } }),

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result as EffectResult, type Schema } from "effect"
+import { Effect, Result as EffectResult, Schema } from "effect"
 import { type Contract, type Coordinator, Plan, Result, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
@@ -461,4 +461,38 @@ describe("An expansion", () => {
       }).pipe(memory)
     )
   })
+})
+
+describe("A part of a group", () => {
+  it.effect("R-210 says what its task has used, with what failed and with the tasks that stood in for it", () =>
+    Effect.gen(function* () {
+      const parts: Array<Coordinator.Part> = []
+      const one = Fake.worker("one", {
+        answers: [
+          Result.failed("oversized", "Too large", { usage: { steps: 3, tokens: 10 } }),
+          Result.completed("half", { usage: { steps: 2 } }),
+          Result.completed("other half", { usage: { steps: 2, cost: 1 } }),
+          Result.completed("b", { usage: { steps: 1 } })
+        ]
+      })
+      const split = task("a", {
+        decompose: () => ["x", "y"].map((id) => ({ id, worker: "d.one", objective: `Do ${id}`, inputs: { id } }))
+      })
+      const plan = Plan.make([split, task("b", { needs: ["a"] })], {
+        merge: (all) => {
+          parts.push(...all)
+          return EffectResult.succeed("whole")
+        }
+      })
+      const outcome = yield* Run.start(deskOf([one], plan, { output: Schema.String }), options)
+      assert.deepStrictEqual(
+        parts.map(({ id, usage }) => [id, usage]),
+        [
+          ["a", { steps: 7, tokens: 10, cost: 1 }],
+          ["b", { steps: 1 }]
+        ]
+      )
+      assert.deepStrictEqual(outcome.usage, { steps: 8, tokens: 10, cost: 1 })
+    }).pipe(memory)
+  )
 })

@@ -26,7 +26,7 @@ const usable = (task: TaskState): boolean => task.status === "accepted" || task.
 const partsOf = (
   state: RunState,
   group: GroupState,
-  results: Pick<Outcome.Fold, "result">
+  results: Pick<Outcome.Fold, "result" | "usage">
 ): ReadonlyArray<Part & { readonly task: TaskState }> =>
   group.tasks.flatMap((id) => {
     const task = state.tasks.get(id)
@@ -41,6 +41,7 @@ const partsOf = (
         status,
         reason,
         task,
+        usage: results.usage(id),
         ...(result === undefined ? {} : { result })
       }
     ]
@@ -76,7 +77,7 @@ export const mergeGroup = (
   group: GroupState,
   merge: NonNullable<Coordinator["merge"]>,
   chosen: string | undefined,
-  results: Pick<Outcome.Fold, "result">
+  results: Pick<Outcome.Fold, "result" | "usage">
 ): Whole => {
   const parts = partsOf(state, group, results)
   const one = chosen === undefined ? lastOf(group, parts) : parts.find(({ id }) => id === chosen)
@@ -159,7 +160,7 @@ const entryStatus = (task: TaskState): Aggregate.Delivery["status"] => {
 export const deliveries = (
   state: RunState,
   group: GroupState,
-  results: Pick<Outcome.Fold, "result">
+  results: Pick<Outcome.Fold, "result" | "usage">
 ): Readonly<Record<string, Aggregate.Delivery>> =>
   Object.fromEntries(
     partsOf(state, group, results).map(({ reason, result, task, template }): [string, Aggregate.Delivery] => [
