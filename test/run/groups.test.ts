@@ -496,3 +496,22 @@ describe("A part of a group", () => {
     }).pipe(memory)
   )
 })
+
+describe("A run that is stopped when nothing of it has failed", () => {
+  it.effect("R-210 R-215 names itself as what is not whole, so that its history can be read", () =>
+    Effect.gen(function* () {
+      const one = Fake.worker("one", { otherwise: Result.completed("done", { usage: { steps: 2 } }) })
+      const two = Fake.worker("two", { estimate: { steps: 2 } })
+      const plan = Plan.make([task("a"), task("b", { worker: "d.two", needs: ["a"] })])
+      const desk = deskOf([one, two], plan, { output: Schema.Json, limits: { steps: 3 } })
+      const outcome = yield* Run.start(desk, options)
+      assert.deepStrictEqual(ends(outcome), ["a accepted", "b skipped"])
+      const [merged] = of(yield* history("r1"), "Merged")
+      assert.deepStrictEqual(
+        merged?.result.missing.map(({ part }) => part),
+        ["r1"]
+      )
+      assert.deepStrictEqual(yield* Run.outcome("r1"), outcome)
+    }).pipe(memory)
+  )
+})

@@ -97,7 +97,9 @@ export const mergeGroup = (
   if (EffectResult.isFailure(output)) return failed(parts, stopped?.note ?? output.failure, stopped !== undefined)
   const lost = missing.length > 0 || stopped !== undefined
   const reasons: ReadonlyArray<Missing> =
-    missing.length > 0 || stopped === undefined ? missing : [{ part: group.id, reason: stopped.note }]
+    missing.length > 0 || stopped === undefined
+      ? missing
+      : [{ part: group.id === "" ? state.run : group.id, reason: stopped.note }]
   const confidence = parts.reduce((least, { result }) => Math.min(least, result?.confidence ?? 1), 1)
   return {
     outcome: lost ? "partial" : "accepted",
