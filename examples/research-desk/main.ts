@@ -1,0 +1,100 @@
+/**
+ * The research desk: researches a topic in a folder of notes, writes a short article, and checks every statement of it.
+ *
+ * `npm run example examples/research-desk/main.ts -- [TOPIC] [options]`, see `--help`. No key, no network. This file is the
+ * edge: arguments, folder, terminal, exit code.
+ *
+ * @since 0.1.0
+ */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Effect, Exit, Layer, Logger, Path, Result, Schema } from "effect"
+import { JournalSqlite } from "espalier/journal"
+import { Run } from "espalier/run"
+
+import * as Arguments from "./arguments.ts"
+import { begun, conduct } from "./conduct.ts"
+import * as Faults from "./faults.ts"
+import { settingOf, takenUp } from "./forced.ts"
+import { Library, load } from "./Library.ts"
+import { Input } from "./model.ts"
+import * as Print from "./print.ts"
+import { oneLine } from "./text.ts"
+
+/** The program could not be begun, or could not be carried on; said in one line. */
+class CouldNotRun extends Schema.TaggedError<CouldNotRun>()("CouldNotRun", { reason: Schema.String }) {
+  override get message(): string {
+    return this.reason
+  }
+}
+
+const write = (stream: NodeJS.WriteStream, text: string) => Effect.sync(() => stream.write(text))
+
+/** Any typed failure on the way is a reason not to run. */
+const orNot = <A, E extends { readonly message: string }, R>(self: Effect.Effect<A, E, R>) =>
+  Effect.mapError(self, ({ message }) => new CouldNotRun({ reason: oneLine(message, 500) }))
+
+const job = Effect.fnUntraced(function* (args: Arguments.Arguments) {
+  const path = yield* Path.Path
+  const { resume } = args
+  const run = resume ?? (yield* Run.makeId)
+  const shipped = yield* orNot(path.fromFileUrl(new URL("notes", import.meta.url)))
+  const fresh = {
+    topic: args.topic,
+    folder: args.notes === undefined ? shipped : path.resolve(args.notes),
+    ...(args.force === undefined ? {} : { force: args.force })
+  }
+  const input =
+    resume === undefined
+      ? fresh
+      : yield* orNot(Effect.flatMap(begun(resume), (known) => Schema.decodeUnknownEffect(Input)(known)))
+  const notes = yield* orNot(load(input.folder))
+  const setting = resume === undefined ? settingOf(args.force, args.fail) : takenUp(input.force)
+  const progress = args.json ? process.stderr : process.stdout
+  const print = (line: string | undefined): void => {
+    if (line !== undefined) progress.write(`${line}\n`)
+  }
+  print(`run ${run}`)
+  const outcome = yield* conduct({
+    run,
+    input: resume === undefined ? input : undefined,
+    setting,
+    answer: args.answer,
+    desk: { waitsMillis: [50, 100], jitter: 0 },
+    onEvent: (event) => print(Print.eventLine(event)),
+    onTreeEvent: (event) => print(Print.treeLine(event))
+  }).pipe(Effect.provideService(Library, { notes, strike: Faults.make(setting.faults) }), orNot)
+
+  if (args.json) yield* write(process.stdout, Print.json(outcome))
+  else {
+    const report = Print.reportOf(outcome)
+    const said = report === undefined ? Print.questionText(outcome) : Print.reportText(report)
+    const table = Print.auditTable(outcome, process.stdout.columns ?? 160)
+    yield* write(process.stdout, `\n${said}\n\n${table}\n${Print.endText(outcome)}\n`)
+  }
+  return Print.exitCode(outcome)
+})
+
+const main = Effect.suspend(() => {
+  const parsed = Arguments.parse(process.argv.slice(2))
+  if (Result.isFailure(parsed)) return Effect.fail(new CouldNotRun({ reason: parsed.failure.message }))
+  const args = parsed.success
+  if (args.help) return Effect.as(write(process.stdout, Arguments.help), 0)
+  const journal = JournalSqlite.layerSqlite({ filename: ".espalier/journal.db" })
+  return orNot(Effect.provide(job(args), Layer.mergeAll(journal, NodeServices.layer)))
+}).pipe(
+  Effect.catchTag("CouldNotRun", ({ reason }) => Effect.as(write(process.stderr, `research-desk: ${reason}\n`), 3)),
+  Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
+)
+
+NodeRuntime.runMain(main, {
+  disableErrorReporting: true,
+  teardown: (exit, onExit) => {
+    if (Exit.isSuccess(exit)) return onExit(exit.value as number)
+    if (Exit.hasInterrupts(exit)) {
+      process.stderr.write("interrupted; the run can be taken up with --resume\n")
+      return onExit(130)
+    }
+    process.stderr.write(`research-desk: a bug: ${String(exit.cause)}\n`)
+    onExit(70)
+  }
+})
