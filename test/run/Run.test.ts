@@ -629,6 +629,21 @@ describe("Run", () => {
       }).pipe(memory)
     )
 
+    it.effect("R-214 leaves out an input whose task gave nothing", () =>
+      Effect.gen(function* () {
+        const orders: Array<unknown> = []
+        const one = worker("one", (order) => {
+          if (order.task === "a") return Effect.fail(Failure.exhausted("No"))
+          orders.push(order.input)
+          return Effect.succeed("done")
+        })
+        const input = ({ a }: Plan.Accepted) => ({ a, b: 1 })
+        const plan = [task("a"), task("b", { needs: ["a"], acceptMissing: true, input })]
+        const outcome = yield* Run.start(desk([one], plan), options)
+        assert.deepStrictEqual([outcome.results["b"]?.status, orders], ["accepted", [{ b: 1 }]])
+      }).pipe(memory)
+    )
+
     const refusals: ReadonlyArray<readonly [string, Partial<Plan.Task<string>>]> = [
       ["CONTRACT_INVALID: inputs.text must be a text, got 3", { input: () => ({ text: 3 }) }],
       [

@@ -94,7 +94,7 @@ export const mergeGroup = (
     if (one.result === undefined && stopped === undefined) return failed(parts, one.reason)
   }
   const output = guarded(() => merge(parts))
-  if (EffectResult.isFailure(output)) return failed(parts, stopped?.note ?? output.failure, stopped !== undefined)
+  if (EffectResult.isFailure(output)) return failed(parts, stopped?.note ?? output.failure, isSpent(stopped))
   const lost = missing.length > 0 || stopped !== undefined
   const reasons: ReadonlyArray<Missing> =
     missing.length > 0 || stopped === undefined
@@ -113,6 +113,11 @@ export const mergeGroup = (
     }
   }
 }
+
+/** Whether a group was stopped because it had used up what it may: nobody else could do better. */
+const isSpent = (stopping: GroupState["stopping"]): boolean => stopping !== undefined && spent.has(stopping.reason)
+
+const spent: ReadonlySet<string> = new Set(["budget-exceeded", "deadline", "loop-detected"])
 
 const none: Usage = {}
 

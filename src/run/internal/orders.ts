@@ -46,10 +46,20 @@ export const inputOf = (sources: Sources, state: RunState, group: string): unkno
   const same = repeated(state, task)
   if (same !== undefined) return inputOf(sources, state, same.id)
   const template = templateOf(sources, task)
-  return (
-    template.input?.(upstream(state, task, sources.results).accepted, inputOf(sources, state, task.parent) as never) ??
-    {}
+  const made = template.input?.(
+    upstream(state, task, sources.results).accepted,
+    inputOf(sources, state, task.parent) as never
   )
+  return made === undefined ? {} : present(made)
+}
+
+/** What is not there is no input: the output of a task that gave nothing, handed on under its name. */
+const present = (inputs: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  for (const name in inputs) {
+    if (inputs[name] !== undefined) continue
+    return Object.fromEntries(Object.entries(inputs).filter(([, value]) => value !== undefined))
+  }
+  return inputs
 }
 
 /** The task that is done once more by this one, after a follow-up. */
