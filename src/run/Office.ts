@@ -153,6 +153,42 @@ export const open = Effect.fnUntraced(function* <Input, R>(
   }
 })
 
+/**
+ * How busy a worker is, over all runs of an office.
+ *
+ * **Details**
+ *
+ * - `size`: how many orders it works on at once. `busy`: how many it does.
+ * - `queued`: how many wait for a free place. `held`: how many more the runs hold back because the queue is full.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Load {
+  readonly size: number
+  readonly busy: number
+  readonly queued: number
+  readonly held: number
+}
+
+/**
+ * How busy the workers of an office are now, by name.
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const loads = (office: Pick<Office, "staff">): Effect.Effect<ReadonlyMap<string, Load>> =>
+  Effect.sync(
+    () =>
+      new Map(
+        Array.from(office.staff.posts, ([name, { free, seat }]) => {
+          const { size } = seat.worker
+          const { free: idle, held, queued } = free.count()
+          return [name, { size, busy: size - idle, queued, held }]
+        })
+      )
+  )
+
 /** The domain that is down for good from this event on, if one is. */
 const downOf = ({ _tag, path }: Event): string | undefined =>
   path.length === 2 && (_tag === "GaveUp" || _tag === "Failed") ? path[1] : undefined

@@ -193,7 +193,9 @@ export type Requires<W> = W extends Worker<infer R> ? R : never
  * - `output`: the schema of what `handle` returns; it must encode to JSON.
  * - `risk`: default `"low"`.
  * - `size`: how many orders it works on at once, a whole number >= 1. Default 1.
- * - `queue`: how many orders of all runs may wait for a free place, a whole number >= 0. Default 100.
+ * - `queue`: how many orders of all runs may wait in line for a free place, a whole number >= 0. Default 100. Later ones are
+ *   held back by their runs, which have no more of them than the worker has places, and move up in the order in which they
+ *   came.
  * - `available`: whether it takes orders; a worker that does not is passed over. Default true.
  * - `attemptTimeout`: how long one attempt may take before it is interrupted, > 0. Default 30 seconds. Waiting between
  *   attempts does not count.

@@ -176,7 +176,7 @@ export const start = <R>(
     for (const { id, seat, service } of members) {
       let post = posts.get(seat.name)
       if (post === undefined) {
-        post = { seat, free: new Pool() }
+        post = { seat, free: new Pool(seat.worker.queue) }
         posts.set(seat.name, post)
       }
       const mount = placeOf(Context.getUnsafe(context as Context.Context<never>, service))

@@ -36,4 +36,29 @@ describe("Pool", () => {
       assert.strictEqual(yield* pool.take, "b")
     })
   )
+
+  it.effect.each([
+    [0, { free: 0, queued: 0, held: 3 }],
+    [2, { free: 0, queued: 2, held: 1 }],
+    [9, { free: 0, queued: 3, held: 0 }]
+  ] as const)("R-209 with %d places in its queue it serves in the order in which they came", ([places, full]) =>
+    Effect.gen(function* () {
+      const pool = new Pool<string>(places)
+      pool.put("m")
+      yield* pool.take
+      const got: Array<number> = []
+      for (const number of [1, 2, 3]) {
+        yield* Effect.forkChild(Effect.map(pool.take, () => got.push(number)))
+        yield* Effect.yieldNow
+      }
+      assert.deepStrictEqual(pool.count(), full)
+      for (const expected of [[1], [1, 2], [1, 2, 3]]) {
+        pool.put("m")
+        yield* Effect.yieldNow
+        assert.deepStrictEqual(got, expected)
+      }
+      pool.put("m")
+      assert.deepStrictEqual(pool.count(), { free: 1, queued: 0, held: 0 })
+    })
+  )
 })
