@@ -8,6 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
 
@@ -19,7 +20,7 @@ import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
 import { delivered } from "./delivered.ts"
 import { sentences, shorten, show } from "./problems.ts"
-import { cancel, give, isDown, Job, type Post, type Staff } from "./staff.ts"
+import { cancel, give, grace, isDown, Job, type Post, type Staff } from "./staff.ts"
 
 /**
  * What came of an attempt.
@@ -146,7 +147,8 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
 }
 
 /**
- * Makes one attempt. When it is interrupted or timed out, the work is interrupted too, and this waits for it.
+ * Makes one attempt. When it is interrupted or timed out, the work is interrupted too, and this waits for it. What the work
+ * had brought before it could be interrupted is left in `finished`.
  *
  * @since 0.1.0
  */
@@ -155,7 +157,8 @@ export const attempt = (
   post: Post,
   task: string,
   work: Job["work"],
-  judge: Judge
+  judge: Judge,
+  finished: { answer?: Answer }
 ): Effect.Effect<Answer> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(restore(post.free.take), (member) => {
@@ -164,6 +167,12 @@ export const attempt = (
         Effect.onExit(() => (job.exit !== undefined ? Effect.void : cancel(staff, post, member, job))),
         Effect.flatMap(() => restore(ofJob(post, task, job, judge))),
         Effect.catch((error) => ofActorFailure(staff, post, job, error)),
+        Effect.onInterrupt(() => {
+          if (job.cancelled || job.exit === undefined || Exit.isFailure(job.exit)) return Effect.void
+          return Effect.map(Effect.timeoutOption(ofJob(post, task, job, judge), grace), (answer) => {
+            if (Option.isSome(answer)) finished.answer = answer.value
+          })
+        }),
         Effect.onExit(() => Effect.sync(() => post.free.put(member)))
       )
     })
@@ -174,11 +183,17 @@ export const attempt = (
  *
  * @since 0.1.0
  */
-export const attemptAnew = (staff: Staff, post: Post, order: Order, judge: Judge): Effect.Effect<Answer> => {
+export const attemptAnew = (
+  staff: Staff,
+  post: Post,
+  order: Order,
+  judge: Judge,
+  finished: { answer?: Answer }
+): Effect.Effect<Answer> => {
   const prepared = post.seat.worker.prepare(order)
   return EffectResult.isFailure(prepared)
     ? Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
-    : attempt(staff, post, order.task, prepared.success, judge)
+    : attempt(staff, post, order.task, prepared.success, judge, finished)
 }
 
 const ofJob = (post: Post, task: string, { exit }: Job, judge: Judge): Effect.Effect<Answer> => {

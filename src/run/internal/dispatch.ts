@@ -43,6 +43,16 @@ export interface Terms {
 }
 
 /**
+ * What had finished when its order was called back.
+ *
+ * @since 0.1.0
+ */
+export interface Finished {
+  attempts?: number
+  answer?: Answer
+}
+
+/**
  * @since 0.1.0
  */
 export const dispatch = Effect.fnUntraced(function* (
@@ -51,16 +61,18 @@ export const dispatch = Effect.fnUntraced(function* (
   order: Order,
   work: Job["work"],
   terms: Terms,
-  tell: (news: News) => void
+  tell: (news: News) => void,
+  finished: Finished
 ) {
   const worker = post.seat.name
   const { dispatch, task } = order
-  const { allowance, policy } = terms
+  const { policy } = terms
   if (terms.probe) yield* revive(staff, post)
   for (let number = order.attempt; ; number++) {
+    finished.attempts = number
     const answer = yield* number === order.attempt
-      ? attempt(staff, post, task, work, terms.judge)
-      : attemptAnew(staff, post, { ...order, attempt: number }, terms.judge)
+      ? attempt(staff, post, task, work, terms.judge, finished)
+      : attemptAnew(staff, post, { ...order, attempt: number }, terms.judge, finished)
     const { error } = answer.result
     if (error !== undefined && answer.final !== true) {
       const random = yield* Random.next
@@ -82,24 +94,41 @@ export const dispatch = Effect.fnUntraced(function* (
         continue
       }
     }
+    return yield* report(worker, order, terms, { attempts: number, answer }, tell)
+  }
+})
+
+/**
+ * Tells how a dispatch has ended.
+ *
+ * @since 0.1.0
+ */
+export const report = (
+  worker: string,
+  { attempt, dispatch, task }: Pick<Order, "attempt" | "dispatch" | "task">,
+  { allowance, digests }: Pick<Terms, "allowance" | "digests">,
+  { answer, attempts = attempt }: Finished,
+  tell: (news: News) => void
+): Effect.Effect<void> => {
+  if (answer === undefined) return Effect.void
+  return Effect.map(counted(answer.result, allowance), (result) => {
     const { dependency, label, outcome } = answer
-    const result = yield* counted(answer.result, allowance)
-    const digest = terms.digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
-    return tell({
+    const digest = digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
+    tell({
       _tag: "Reported",
       task,
       dispatch,
       worker,
-      attempts: number,
+      attempts,
       outcome,
       result,
       ...(label === undefined ? {} : { label }),
       ...(digest === undefined ? {} : { digest }),
       ...(dependency === undefined ? {} : { dependency }),
-      note: note(worker, number, answer)
+      note: note(worker, attempts, answer)
     })
-  }
-})
+  })
+}
 
 /** A wait beyond the task's time is not waited for: the next rung comes at once. */
 const fits = (millis: number, deadlineAt: number | undefined): Effect.Effect<boolean> =>

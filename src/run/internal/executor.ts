@@ -29,7 +29,7 @@ import { applyEvent, type Draft } from "./apply.ts"
 import { failure } from "./attempt.ts"
 import { asking, beginning, type Beginning, carryOut, type Hands } from "./carrying.ts"
 import { ask, type Asking } from "./consulting.ts"
-import { counted, dispatch } from "./dispatch.ts"
+import { counted, dispatch, type Finished, report } from "./dispatch.ts"
 import { Inbox, notHere } from "./inbox.ts"
 import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
@@ -74,6 +74,7 @@ export class Executor {
   private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
   private acks: Array<Deferred.Deferred<string | undefined>> = []
   private readonly fibers = new Map<string, Fiber.Fiber<void>>()
+  private readonly asked = new Map<string, { readonly subject: string; readonly fiber: Fiber.Fiber<void> }>()
   /** All that was begun and has not ended. */
   private readonly alive = new Set<Fiber.Fiber<void>>()
   private input: unknown
@@ -316,7 +317,7 @@ export class Executor {
         this.decide(at)
         also?.()
         return Effect.map(
-          Effect.catchTag(this.write(), "VersionConflict", (conflict) => this.reconcile(conflict, events, at)),
+          Effect.catchTag(this.write(), "VersionConflict", (conflict) => this.reconcile(conflict, events, at, also)),
           () => {
             this.acknowledge()
             this.begin()
@@ -410,7 +411,8 @@ export class Executor {
   private reconcile(
     conflict: Journal.VersionConflict,
     events: ReadonlyArray<RunEvent>,
-    at: number
+    at: number,
+    also: (() => void) | undefined
   ): Effect.Effect<void, Refused> {
     return Effect.gen({ self: this }, function* () {
       if (conflict.expected === 0) return yield* conflict
@@ -453,7 +455,8 @@ export class Executor {
       }
       for (const event of this.healthNow(at)) this.offer(event)
       this.decide(at)
-      yield* this.write()
+      also?.()
+      yield* Effect.catchTag(this.write(), "VersionConflict", (next) => this.reconcile(next, events, at, also))
     })
   }
 
@@ -524,11 +527,26 @@ export class Executor {
     this.askings = []
     this.recalls = []
     for (const beginning of orders) {
+      // What is called back in the moment in which it is given does not begin.
+      if (recalls.includes(beginning.order.dispatch)) {
+        this.fork(this.cancelled(beginning))
+        continue
+      }
       const fiber = this.fork(this.work(beginning))
       if (fiber.pollUnsafe() === undefined) this.fibers.set(beginning.order.dispatch, fiber)
     }
-    for (const each of askings) this.fork(ask(each, this.tell))
+    for (const each of askings) {
+      const fiber = this.fork(ask(each, this.tell))
+      this.asked.set(each.consult, { subject: each.subject, fiber })
+    }
     for (const id of recalls) this.fibers.get(id)?.interruptUnsafe()
+    // A choice that nobody needs any more is not waited for.
+    for (const [id, { fiber, subject }] of this.asked) {
+      const consult = this.state?.groups.get(subject)?.consult ?? this.state?.tasks.get(subject)?.consult
+      if (consult?.id === id && consult.status === "open") continue
+      fiber.interruptUnsafe()
+      this.asked.delete(id)
+    }
   }
 
   /** Runs beside the run, and ends with it. */
@@ -547,12 +565,16 @@ export class Executor {
     const post = posts.get(worker)
     if (post === undefined)
       return Effect.sync(() => this.tell(lost(beginning, Cause.die(`there is no worker ${worker}`))))
-    return dispatch(this.office.staff, post, order, work, terms, this.tell).pipe(
+    const finished: Finished = {}
+    return dispatch(this.office.staff, post, order, work, terms, this.tell, finished).pipe(
       // A run never waits for a dispatch that cannot report.
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.tell(lost(beginning, cause)))
       ),
-      Effect.onInterrupt(() => this.cancelled(beginning))
+      // What had finished when it was called back is kept.
+      Effect.onInterrupt(() =>
+        finished.answer === undefined ? this.cancelled(beginning) : report(worker, order, terms, finished, this.tell)
+      )
     )
   }
 

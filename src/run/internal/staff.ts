@@ -214,7 +214,7 @@ export const revive = (staff: Staff, post: Post): Effect.Effect<void> =>
   )
 
 /** How long cancelled work has for its finalizers, before the member is replaced under it. */
-const grace = "5 seconds"
+export const grace = "5 seconds"
 
 /**
  * Cancels a job and waits until its work is over. Work that does not stop in its grace time is left behind: the member is
