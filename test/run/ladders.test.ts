@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Failure } from "espalier"
+import type { Failure } from "espalier"
 import { Decider, Health, Office, Plan, Recovery, type Result, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
@@ -149,7 +149,7 @@ describe("A ladder", () => {
   it("has more than sixty rows, one of them for each kind and each rung", () => {
     assert.isAbove(table.length, 60)
     const kinds = new Set(table.flatMap(([failed]) => parse(failed).map(({ kind }) => kind)))
-    assert.deepStrictEqual([...kinds].sort(), Object.keys(Recovery.ladders).sort())
+    assert.deepStrictEqual([...kinds].toSorted(), Object.keys(Recovery.ladders).toSorted())
   })
 
   it("R-206 ends, whatever fails how often", () => {
