@@ -27,10 +27,15 @@ export const applyEvent = (draft: Draft | undefined, event: RunEvent): Draft | s
   if (draft.status === "suspended" && event._tag !== "RunResumed" && !fromOutside.has(event._tag)) {
     return "the run is suspended" // S4
   }
+  const outside = fromOutside.has(event._tag)
+  // Nobody carries out a run that waits or was put down: until people have their say, its time stands still.
+  const still = outside && draft.status !== "running" ? timed(draft) : undefined
   const refused = change(draft, event)
   if (refused !== undefined) return refused
   draft.version += 1 // S1
-  draft.lastAt = Math.max(draft.lastAt, event.at)
+  if (still !== undefined) postpone(draft, still, event.at - draft.lastAt)
+  // What people say is no sign that somebody carries the run out.
+  if (!outside || still !== undefined) draft.lastAt = Math.max(draft.lastAt, event.at)
   if (draft.status === "running" || draft.status === "waiting") draft.status = isWaiting(draft) ? "waiting" : "running"
   return draft
 }
@@ -174,26 +179,38 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
   }
 }
 
+/** The tasks whose time is running, or would be. That of a task that waits for a person stands still by itself. */
+const timed = (draft: Draft): ReadonlyArray<string> => {
+  const ids: Array<string> = []
+  for (const { deadlineAt, heldAt, id, status } of draft.tasks.values()) {
+    if (deadlineAt !== undefined && heldAt === undefined && !hasEnded(status)) ids.push(id)
+  }
+  return ids
+}
+
+/** Moves the deadline of the run, and those of these tasks. */
+const postpone = (draft: Draft, tasks: ReadonlyArray<string>, millis: number): void => {
+  if (millis <= 0) return
+  if (draft.deadlineAt !== undefined && !draft.expired) draft.deadlineAt += millis
+  for (const id of tasks) {
+    const task = draft.tasks.get(id)
+    if (task?.deadlineAt !== undefined) draft.tasks.set(id, { ...task, deadlineAt: task.deadlineAt + millis })
+  }
+}
+
 /** While nobody carried the run out its deadlines stood still. */
 const resume = (draft: Draft, { at }: Of<"RunResumed">): undefined => {
-  const away = Math.max(0, at - draft.lastAt)
-  if (draft.deadlineAt !== undefined && !draft.expired) draft.deadlineAt += away
+  postpone(draft, timed(draft), at - draft.lastAt)
   draft.status = "running"
   delete draft.suspended
   for (const task of draft.tasks.values()) {
     if (hasEnded(task.status)) continue
-    let next = task
-    if (away > 0 && task.deadlineAt !== undefined && task.heldAt === undefined) {
-      next = { ...next, deadlineAt: task.deadlineAt + away }
-    }
-    if (task.routed !== undefined) {
-      // A choice that did not lead to an order is made again.
-      const { routed: _, ...rest } = next
-      next = rest
-      if (task.tries.length > 0) draft.due.add(task.id)
-      else draft.ready.add(task.id)
-    }
-    if (next !== task) draft.tasks.set(task.id, next)
+    if (task.routed === undefined) continue
+    // A choice that did not lead to an order is made again.
+    const { routed: _, ...rest } = task
+    if (task.tries.length > 0) draft.due.add(task.id)
+    else draft.ready.add(task.id)
+    draft.tasks.set(task.id, rest)
   }
   return undefined
 }
