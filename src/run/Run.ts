@@ -162,6 +162,20 @@ export class RunUntrusted extends Schema.TaggedError<RunUntrusted>("espalier/run
 }
 
 /**
+ * The run is being carried out at this office. Nothing was changed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunBusy extends Schema.TaggedError<RunBusy>("espalier/run/Run/RunBusy")("RunBusy", {
+  run: Schema.String
+}) {
+  override get message(): string {
+    return `the run ${this.run} is carried out here already`
+  }
+}
+
+/**
  * How a run can fail to be carried out. A task that fails is no such failure; it is in the outcome.
  *
  * **Details**
@@ -269,7 +283,7 @@ export const resume = <R>(
   options?: Watching | undefined
 ): Effect.Effect<
   Outcome.Outcome,
-  RunNotFound | VersionMismatch | RunUntrusted | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
+  RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
   Journal.Journal | R
 > => inOwnOffice(desk, options, (office) => resumeIn(office, run, options))
 
@@ -423,31 +437,35 @@ export const resumeIn: (
   office: Office.Office,
   run: string,
   options?: Watching | undefined
-) => Effect.Effect<Outcome.Outcome, RunNotFound | VersionMismatch | RunUntrusted | RunError, Journal.Journal> =
-  Effect.fnUntraced(function* (office: Office.Office, run: string, options?: Watching | undefined) {
-    const { desk } = office
-    const { fold, state } = yield* readRun(run)
-    const known = fold.outcome(state.status === "waiting")
-    if ((isFinished(state.status) || state.status === "waiting") && known !== undefined) return known
-    const journal = yield* Journal.Journal
-    const at = Math.floor(yield* Clock.currentTimeMillis)
-    const executor = yield* make(office, journal, run, options?.onEvent, state, fold)
-    const input = desk.decodeInput(fold.input())
-    const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
-    const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
-    if (!sameDesk || state.definition !== office.definition || EffectResult.isFailure(input)) {
-      const mismatch = new VersionMismatch({
-        run,
-        began: `${state.desk} ${name(state.deskVersion, state.definition)}`,
-        current: `${desk.name} ${name(desk.version, office.definition)}`
-      })
-      yield* executor.suspend("version-mismatch", mismatch.message, at)
-      return yield* mismatch
-    }
-    const why = state.status === "suspended" ? `it was suspended (${state.suspended})` : "it was cut off"
-    const note = `Taken up at version ${state.version}: ${why}, with ${state.running} orders under way`
-    return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success)
-  })
+) => Effect.Effect<
+  Outcome.Outcome,
+  RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunError,
+  Journal.Journal
+> = Effect.fnUntraced(function* (office: Office.Office, run: string, options?: Watching | undefined) {
+  if (office.live.has(run)) return yield* new RunBusy({ run })
+  const { desk } = office
+  const { fold, state } = yield* readRun(run)
+  const known = fold.outcome(state.status === "waiting")
+  if ((isFinished(state.status) || state.status === "waiting") && known !== undefined) return known
+  const journal = yield* Journal.Journal
+  const at = Math.floor(yield* Clock.currentTimeMillis)
+  const executor = yield* make(office, journal, run, options?.onEvent, state, fold)
+  const input = desk.decodeInput(fold.input())
+  const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
+  const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
+  if (!sameDesk || state.definition !== office.definition || EffectResult.isFailure(input)) {
+    const mismatch = new VersionMismatch({
+      run,
+      began: `${state.desk} ${name(state.deskVersion, state.definition)}`,
+      current: `${desk.name} ${name(desk.version, office.definition)}`
+    })
+    yield* executor.suspend("version-mismatch", mismatch.message, at)
+    return yield* mismatch
+  }
+  const why = state.status === "suspended" ? `it was suspended (${state.suspended})` : "it was cut off"
+  const note = `Taken up at version ${state.version}: ${why}, with ${state.running} orders under way`
+  return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success)
+})
 
 /**
  * Somebody's word came too late, or is not one that was asked for. Nothing was changed.

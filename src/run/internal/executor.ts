@@ -26,6 +26,7 @@ import * as Recovery from "../Recovery.ts"
 import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
 import type { TaskState } from "../RunState.ts"
 import { applyEvent, type Draft } from "./apply.ts"
+import { overlarge } from "./applying/groups.ts"
 import { failure } from "./attempt.ts"
 import { asking, beginning, type Beginning, carryOut, type Hands } from "./carrying.ts"
 import { ask, type Asking } from "./consulting.ts"
@@ -42,6 +43,16 @@ type Refused = Journal.VersionConflict | Journal.JournalError
 const valid = (next: Draft | string): Draft => {
   if (typeof next === "string") throw new Error(`Run: an event that cannot happen: ${next}`)
   return next
+}
+
+/** An answer that the state has no room for is none: whoever was asked is told, or the next rung comes. */
+const bounded = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed">): RunEvent => {
+  const reason = event._tag === "Decided" ? overlarge(draft, event) : undefined
+  if (reason === undefined) return event
+  const { at, consult, subject, usage } = event
+  const note = `The answer to ${consult} is not used: ${reason}`
+  const used = usage === undefined ? {} : { usage }
+  return { _tag: "DecisionFailed", at, consult, subject, error: { kind: "malformed", reason }, ...used, note }
 }
 
 const lost = ({ order, worker }: Beginning, cause: Cause.Cause<never>): News => {
@@ -355,7 +366,7 @@ export class Executor {
     }
     if (event._tag === "Decided" || event._tag === "DecisionFailed") {
       // Who was asked may answer after nobody needs it any more.
-      const refused = this.offer(event)
+      const refused = this.offer(bounded(this.known(), event))
       if (refused === undefined) return
       const { at, consult, subject } = event
       const note = `The answer to ${consult} is not used: ${refused}`
@@ -365,6 +376,11 @@ export class Executor {
     if (event._tag !== "Reported") return
     this.fibers.delete(event.dispatch)
     this.assess(event)
+    this.overruns(event)
+  }
+
+  /** What a dispatch used beyond what was set aside for it. */
+  private overruns(event: Of<"Reported">): void {
     for (const overrun of this.known().overruns) {
       const { at, dispatch, task } = event
       const { account, limit, measure, settled, used } = overrun
@@ -444,12 +460,15 @@ export class Executor {
       this.acks = []
       for (const event of events) {
         const asker = this.askers.get(event)
-        const refused = this.offer(event)
+        const refused = this.offer(event._tag === "Decided" ? bounded(this.known(), event) : event)
         if (asker !== undefined) {
           this.answer(event, asker, refused)
           continue
         }
-        if (refused === undefined) continue
+        if (refused === undefined) {
+          if (event._tag === "Reported") this.overruns(event)
+          continue
+        }
         const subject = "task" in event && event.task !== undefined ? event.task : ""
         this.take({ _tag: "Noticed", at, subject, what: "stale", note: `A ${event._tag} came too late: ${refused}` })
       }

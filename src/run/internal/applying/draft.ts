@@ -76,12 +76,17 @@ const perTask = 320
 /** What a try takes beside its reason and what is missing. */
 export const perTry = 240
 
-const weigh = (planned: PlannedTask): number => {
+/** What a task takes in the state. */
+export const weigh = (planned: PlannedTask): number => {
   let bytes = perTask + 3 * planned.id.length
   for (const need of planned.needs) bytes += 2 * need.length + 8
   if (planned.amendment !== undefined) bytes += JSON.stringify(planned.amendment).length
   return bytes
 }
+
+/** Why something cannot be taken into the state, if it would make it too large. */
+export const outgrown = (draft: Pick<RunState, "size">, bytes: number, what: string): string | undefined =>
+  draft.size + bytes > largest ? `with ${what} the state would be larger than ${largest} bytes` : undefined
 
 /**
  * Puts tasks into a group: tells at once why it cannot be, and changes nothing then.
@@ -92,7 +97,7 @@ export const addTasks = (draft: Draft, id: string, tasks: ReadonlyArray<PlannedT
   const group = draft.groups.get(id)
   if (group === undefined) return `there is no group ${JSON.stringify(id)}`
   const dependants = new Map<string, Array<string>>()
-  let size = draft.size
+  let size = 0
   for (const planned of tasks) {
     if (dependants.has(planned.id) || draft.tasks.has(planned.id)) {
       return `the task ${JSON.stringify(planned.id)} is planned twice`
@@ -100,7 +105,8 @@ export const addTasks = (draft: Draft, id: string, tasks: ReadonlyArray<PlannedT
     dependants.set(planned.id, [])
     size += weigh(planned)
   }
-  if (size > largest) return `with these tasks the state would be larger than ${largest} bytes`
+  const large = outgrown(draft, size, "these tasks")
+  if (large !== undefined) return large
   for (const { id: task, needs } of tasks) {
     if (new Set(needs).size !== needs.length) return `the task ${JSON.stringify(task)} names a need twice`
     for (const need of needs) {
@@ -111,7 +117,7 @@ export const addTasks = (draft: Draft, id: string, tasks: ReadonlyArray<PlannedT
       }
     }
   }
-  draft.size = size
+  draft.size += size
   draft.open += tasks.length
   draft.groups.set(id, {
     ...group,

@@ -4,9 +4,9 @@
  * @since 0.1.0
  */
 import * as Budget from "../../Budget.ts"
-import type { Containment, Of } from "../../RunEvent.ts"
+import type { Containment, Of, PlannedTask } from "../../RunEvent.ts"
 import type { Consult, GroupState, TaskState } from "../../RunState.ts"
-import { addTasks, type Draft, hasEnded, hasOutput } from "./draft.ts"
+import { addTasks, type Draft, hasEnded, hasOutput, outgrown, weigh } from "./draft.ts"
 import { resultOf, tried } from "./orders.ts"
 import { isFree } from "./tasks.ts"
 
@@ -154,6 +154,16 @@ export const consulted = (draft: Draft, event: Of<"Consulted">): string | undefi
   draft.ready.delete(subject)
   on.put({ id, purpose, status: "open", failures: again?.failures ?? 0, ...(error === undefined ? {} : { error }) })
   return undefined
+}
+
+/** Why an answer cannot be taken in, nor the tasks that it makes. */
+export const overlarge = (draft: Draft, { answer, subject }: Of<"Decided">): string | undefined => {
+  let bytes = JSON.stringify(answer).length
+  if (!draft.groups.has(subject) && Array.isArray(answer)) {
+    // It was checked before it became an event, and is opened under longer names.
+    for (const task of answer as unknown as ReadonlyArray<PlannedTask>) bytes += weigh(task) + 4 * subject.length + 40
+  }
+  return outgrown(draft, bytes, "this answer")
 }
 
 export const decided = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed">): string | undefined => {

@@ -8,7 +8,7 @@
 import * as Budget from "../../Budget.ts"
 import type { Of } from "../../RunEvent.ts"
 import type { Answer, ReviewState, TaskState } from "../../RunState.ts"
-import { type Draft, hasEnded } from "./draft.ts"
+import { type Draft, hasEnded, outgrown } from "./draft.ts"
 
 export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
   const { _tag: _, at, review, task: id, ...rest } = event
@@ -48,6 +48,9 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
   if (!review.allowed.includes(decision)) {
     return `${id} can be decided by ${review.allowed.join(", ")}, not by ${decision}`
   }
+  const bytes = note.length + 160 + (answer === undefined ? 0 : JSON.stringify(answer).length)
+  const large = outgrown(draft, bytes, "this answer")
+  if (large !== undefined) return large
   const { kind, reason } = review
   if (kind === "budget-increase" && decision === "approve" && raise === undefined) {
     return `${id} can be approved only with a raise; a raise of nothing opens the account again`
@@ -64,10 +67,8 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
     note,
     ...(answer === undefined ? {} : { answer })
   }
-  const waited = draft.status === "waiting" ? Math.max(0, at - draft.lastAt) : 0
-  if (waited > 0 && draft.deadlineAt !== undefined && !draft.expired) draft.deadlineAt += waited
   draft.reviews.delete(id)
-  draft.size += note.length + 160 + (answer === undefined ? 0 : JSON.stringify(answer).length)
+  draft.size += bytes
   const account = review.facts["account"]
   if (kind === "budget-increase" && typeof account === "string") {
     if (decision !== "approve") draft.unraised = [...draft.unraised, account]
