@@ -77,8 +77,8 @@ export interface Plan<in Input = unknown, out R = never> extends Coordinator.Coo
  * - `concurrency`: how many of its tasks run at once, a whole number >= 1. Default 10. Inside another coordinator, that of
  *   the run counts.
  * - `containment`: what a task that fails does to the others. Default `"isolate"`.
- * - `merge`: the plan's output out of the results of its tasks, where it is one task of another coordinator. Default: the
- *   outputs by task.
+ * - `merge`: the plan's output out of the results of its tasks: of the run, where its desk asks for an output, and of the
+ *   task that the plan carries out. Default: the outputs by task.
  *
  * @category models
  * @since 0.1.0
