@@ -140,7 +140,7 @@ export type Check = typeof Check.Type
  * - `verdict`: `UNKNOWN` where nobody has checked it.
  * - `notes`: what a reader has to know: what failed, what is missing, what the notes do not agree on, low confidence.
  * - `confidence`: of the least certain part, between 0 and 1; 0 for nothing.
- * - `steps`: what all workers used for it, attempts that failed in the end included where they were counted.
+ * - `steps`: what all workers used, in orders that failed too.
  *
  * @category models
  * @since 0.1.0

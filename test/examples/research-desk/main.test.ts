@@ -22,8 +22,14 @@ const workplace = Effect.acquireRelease(
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true }))
 )
 
+interface Ended {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
 const start = (cwd: string, ...args: ReadonlyArray<string>) =>
-  Effect.callback<{ readonly code: number; readonly stdout: string; readonly stderr: string }>((resume) => {
+  Effect.callback<Ended>((resume) => {
     const child = execFile(process.execPath, ["--conditions=@espalier/source", main, ...args], { cwd }, (_, out, err) =>
       resume(Effect.succeed({ code: child.exitCode ?? -1, stdout: out, stderr: err }))
     )
@@ -80,6 +86,34 @@ describe("the research desk", () => {
       const resumed = yield* start(folder, "--resume", run, "--answer", "retry")
       assert.strictEqual(resumed.code, 0, resumed.stderr)
       assert.match(resumed.stdout, /^article, verdict APPROVED/m)
+    })
+  )
+
+  withProcesses("an interrupted run ends with 130 and is taken up where it was, without the fault", () =>
+    Effect.gen(function* () {
+      const folder = yield* workplace
+      const stopped = yield* Effect.callback<Ended>((resume) => {
+        const args = ["--conditions=@espalier/source", main, "--force", "deadline"]
+        const child = execFile(process.execPath, args, { cwd: folder }, (_, out, err) =>
+          resume(Effect.succeed({ code: child.exitCode ?? -1, stdout: out, stderr: err }))
+        )
+        let printed = ""
+        child.stdout?.on("data", (chunk) => {
+          printed += String(chunk)
+          // The writer hangs from here on, and the time of the run is not over yet.
+          if (/^dispatched .*\/write\/1 /m.test(printed)) child.kill("SIGINT")
+        })
+        return Effect.sync(() => child.kill("SIGKILL"))
+      })
+      assert.strictEqual(stopped.code, 130, stopped.stderr)
+      const run = /^run (\S+)$/m.exec(stopped.stdout)?.[1] ?? ""
+      const resumed = yield* start(folder, "--resume", run, "--json")
+      const told = JSON.parse(resumed.stdout)
+      // Either the article is there, or the time was over in between; research was done once in both cases.
+      const times = (task: string) =>
+        told.dispatches.filter((row: { readonly task: string }) => row.task === task).length
+      assert.deepStrictEqual([times("research"), times("write")], [1, 1])
+      assert.include(["article", "raw-research"], told.report.kind)
     })
   )
 
