@@ -69,6 +69,15 @@ describe("budgets of a run", () => {
       }).pipe(memory)
     )
 
+    it.effect("R-210 waits for what is in flight, which may use less than was set aside for it", () =>
+      Effect.gen(function* () {
+        const one = dear({ size: 3, latency: "1 second", otherwise: used(100) })
+        const outcome = yield* elapse(Run.start(guarded([one], open, { limits: { tokens: 1_000 } }), r1), "5 seconds")
+        assert.deepStrictEqual([outcome.status, outcome.usage, outcome.endedAt], ["completed", { tokens: 300 }, 2_000])
+        assert.deepStrictEqual(yield* of("BudgetRefused"), [])
+      }).pipe(memory)
+    )
+
     it.effect("R-210 fails when there is nothing at all", () =>
       Effect.gen(function* () {
         const one = dear()

@@ -155,7 +155,9 @@ const give = (
   if (gate !== undefined) return gate
   const over = unaffordable(state, task, worker, room)
   if (over !== undefined) {
-    const { account, asked, limit, measure } = over
+    const { account, asked, closed, limit, measure, reserved, settled } = over
+    // What is under way may use less than was set aside for it.
+    if (!closed && reserved > 0 && settled + asked <= limit) return undefined
     const note = `${task.id} is not given to ${name}: ${over.message}`
     return { _tag: "RefuseBudget", task: task.id, worker: name, account, measure, limit, asked, note }
   }
