@@ -52,6 +52,7 @@ import * as Schema from "effect/Schema"
 import * as Failure from "../Failure.ts"
 import * as amounts from "./internal/amounts.ts"
 import { charge, checked, exact, isNothing, minus, plus, rest, tidy, type Writable } from "./internal/amounts.ts"
+import { isLimitless, setLimited, setLimitless } from "./internal/limitless.ts"
 import { Usage } from "./Result.ts"
 
 /**
@@ -224,6 +225,7 @@ export const Overrun = Schema.Struct({
  */
 export const make = (limits: { readonly [account: string]: Amount | undefined } = {}): Draft => {
   const draft: Draft = { accounts: new Map(), reservations: new Map() }
+  setLimitless(draft)
   for (const [account, limit] of Object.entries(limits)) allot(draft, account, limit ?? {})
   return draft
 }
@@ -234,10 +236,11 @@ export const make = (limits: { readonly [account: string]: Amount | undefined } 
  * @category constructors
  * @since 0.1.0
  */
-export const copy = (ledger: Ledger): Draft => ({
-  accounts: new Map(ledger.accounts),
-  reservations: new Map(ledger.reservations)
-})
+export const copy = (ledger: Ledger): Draft => {
+  const draft: Draft = { accounts: new Map(ledger.accounts), reservations: new Map(ledger.reservations) }
+  if (isLimitless(ledger)) setLimitless(draft)
+  return draft
+}
 
 /**
  * Gives an account its limits, where it has none of its own yet.
@@ -256,6 +259,7 @@ export const copy = (ledger: Ledger): Draft => ({
  */
 export const allot = (draft: Draft, account: string, limit: Amount): void => {
   const own = checked(limit, `the limit of ${account}`)
+  if (!isNothing(own)) setLimited(draft)
   const known = draft.accounts.get(account) ?? blank
   draft.accounts.set(account, { ...known, limit: { ...own, ...known.limit } })
 }
@@ -283,11 +287,8 @@ export const reserve = (
   const amount = checked(request.amount, "the amount")
   if (draft.reservations.has(request.id)) return undefined
   const accounts = distinct(request.accounts)
-  for (const name of accounts) {
-    const account = draft.accounts.get(name)
-    const refused = account === undefined ? undefined : refusal(name, account, amount)
-    if (refused !== undefined) return refused // B2
-  }
+  const refused = check(draft, accounts, amount)
+  if (refused !== undefined) return refused // B2
   const nothing = isNothing(amount)
   for (const name of accounts) {
     const account = draft.accounts.get(name)
@@ -306,6 +307,7 @@ export const reserve = (
  * @since 0.1.0
  */
 export const check = (ledger: Ledger, accounts: ReadonlyArray<string>, amount: Amount): BudgetExceeded | undefined => {
+  if (isLimitless(ledger)) return undefined
   for (const name of accounts) {
     const account = ledger.accounts.get(name)
     const refused = account === undefined ? undefined : refusal(name, account, amount)

@@ -166,6 +166,46 @@ describe("Budget", () => {
     })
   })
 
+  describe("a ledger without limits", () => {
+    const ask = (ledger: Budget.Draft, id: string) =>
+      Budget.reserve(ledger, { id, accounts: path, amount: { tokens: 1_000 } })?.account
+
+    it("refuses nothing until an account has its first limit", () => {
+      const ledger = Budget.make()
+      assert.isUndefined(ask(ledger, "a"))
+      Budget.allot(ledger, "task:links", {})
+      assert.isUndefined(ask(ledger, "b"))
+      Budget.allot(ledger, "task:links", { tokens: 2_500 })
+      assert.strictEqual(ask(ledger, "c"), "task:links")
+      assert.strictEqual(Budget.check(ledger, path, { tokens: 1_000 })?.account, "task:links")
+    })
+
+    it("is told from its copies, and from what was written down", () => {
+      const ledger = Budget.make()
+      const copy = Budget.copy(ledger)
+      Budget.allot(copy, "run", { tokens: 10 })
+      assert.strictEqual(ask(copy, "a"), "run")
+      assert.isUndefined(ask(ledger, "a"))
+      assert.strictEqual(ask(Budget.copy(copy), "b"), "run")
+      assert.strictEqual(ask(restart(copy), "b"), "run")
+      assert.isUndefined(ask(restart(ledger), "b"))
+    })
+
+    it("keeps its books all the same", () => {
+      const ledger = Budget.make()
+      Budget.reserve(ledger, { id: "a", accounts: ["run"], amount: {} })
+      Budget.reserve(ledger, { id: "b", accounts: ["run"], amount: { tokens: 7 } })
+      assert.deepStrictEqual(ledger.accounts.get("run"), { limit: {}, settled: {}, reserved: { tokens: 7 } })
+      Budget.settle(ledger, { id: "a", used: { steps: 1 } })
+      Budget.settle(ledger, { id: "b", used: {} })
+      assert.deepStrictEqual(ledger.accounts.get("run"), {
+        limit: {},
+        settled: { steps: 1, tokens: 7 },
+        reserved: {}
+      })
+    })
+  })
+
   describe("settle", () => {
     const open = (amount: Budget.Amount, limits: Budget.Amount = { tokens: 1_000 }): Budget.Draft => {
       const ledger = Budget.make({ run: limits })

@@ -35,14 +35,30 @@ const partsOf = (value: object): ReadonlyArray<Part> => {
   return parts.toReversed()
 }
 
-/**
- * A JSON value as its canonical text. Walks with a stack of its own, so depth is no limit.
- *
- * A property that is `undefined` is left out, `-0` is `0`; for what is not JSON at all the text is that of `null`.
- *
- * @since 0.1.0
- */
-export const canonical = (value: unknown): string => {
+/** Levels that are written by recursion, which is several times as fast as a stack. */
+const shallow = 200
+
+const textOf = (value: unknown, depth: number): string => {
+  if (!Predicate.isObjectOrArray(value)) return JSON.stringify(value) ?? "null"
+  if (depth > shallow) return walked(value)
+  if (Array.isArray(value)) {
+    let text = "["
+    value.forEach((item: unknown, index) => {
+      text += index > 0 ? `,${textOf(item, depth + 1)}` : textOf(item, depth + 1)
+    })
+    return `${text}]`
+  }
+  const fields = value as { readonly [key: string]: unknown }
+  let text = ""
+  // Sorted by their UTF-16 units, as texts are sorted by themselves.
+  for (const key of Object.keys(fields).toSorted()) {
+    const field = fields[key]
+    if (field !== undefined) text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${textOf(field, depth + 1)}`
+  }
+  return `{${text}}`
+}
+
+const walked = (value: unknown): string => {
   let text = ""
   const stack: Array<Part> = [{ value }]
   for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
@@ -52,6 +68,15 @@ export const canonical = (value: unknown): string => {
   }
   return text
 }
+
+/**
+ * A JSON value as its canonical text. Beyond a few levels it walks with a stack of its own, so depth is no limit.
+ *
+ * A property that is `undefined` is left out, `-0` is `0`; for what is not JSON at all the text is that of `null`.
+ *
+ * @since 0.1.0
+ */
+export const canonical = (value: unknown): string => textOf(value, 0)
 
 /**
  * A digest that tells one text from another, 32 hexadecimal digits; nobody has to be kept from forging one. The digests of

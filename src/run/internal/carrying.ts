@@ -24,6 +24,7 @@ import { askCoordinator, askTemplate, type Asking } from "./consulting.ts"
 import { viewOf } from "./deciding/coordinating.ts"
 import type { Terms } from "./dispatch.ts"
 import { judgeOf } from "./judging.ts"
+import { isLimitless } from "./limitless.ts"
 import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { acceptedBy, contractOf, inputOf, orderFor, type Made, type Sources, templateOf } from "./orders.ts"
 import { shorten, thrown } from "./problems.ts"
@@ -284,6 +285,7 @@ const spendable = (
   order: Pick<Order, "contract" | "dispatch">
 ): Budget.Amount => {
   const reserved = state.ledger.reservations.get(order.dispatch)?.amount ?? {}
+  if (isLimitless(state.ledger)) return reserved
   const left = Budget.left(state.ledger, accountsOf(state, task, worker))
   return { ...left, ...reserved }
 }

@@ -42,6 +42,12 @@ describe("canonical", () => {
     assert.deepStrictEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)))
   })
 
+  it.prop("is the same text below many levels as above them", [Schema.Json], ([value]) => {
+    let deep: unknown = value
+    for (let level = 0; level < 250; level++) deep = [deep]
+    assert.strictEqual(canonical(deep), `${"[".repeat(250)}${canonical(value)}${"]".repeat(250)}`)
+  })
+
   it("needs no stack for depth, nor for breadth", () => {
     let deep: unknown = 1
     for (let level = 0; level < 100_000; level++) deep = [deep]

@@ -108,7 +108,8 @@ export const addTasks = (draft: Draft, id: string, tasks: ReadonlyArray<PlannedT
   const large = outgrown(draft, size, "these tasks")
   if (large !== undefined) return large
   for (const { id: task, needs } of tasks) {
-    if (new Set(needs).size !== needs.length) return `the task ${JSON.stringify(task)} names a need twice`
+    if (needs.length > 1 && new Set(needs).size !== needs.length)
+      return `the task ${JSON.stringify(task)} names a need twice`
     for (const need of needs) {
       const list = dependants.get(need)
       if (list !== undefined) list.push(task)

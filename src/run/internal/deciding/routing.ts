@@ -8,6 +8,7 @@ import type { Spec, TaskFacts, WorkerFacts } from "../../Decider.ts"
 import type { PlannedTask } from "../../RunEvent.ts"
 import type { RunState, TaskState } from "../../RunState.ts"
 import { accountsOf } from "../applying/draft.ts"
+import { isLimitless } from "../limitless.ts"
 
 /** See {@link Decider.candidates}. */
 export const candidates = (task: PlannedTask, { cache, workers }: Spec): ReadonlyArray<string> => {
@@ -89,6 +90,7 @@ export const barrier = (
     const lacking = permissions.find((area) => !granted.includes(area))
     if (lacking !== undefined) return `must not have it (CONTRACT_INVALID: permissions.${lacking} is required)`
   }
+  if (isLimitless(room.ledger)) return undefined
   const own = [`worker:${name}`, `domain:${worker.domain}`]
   const over = Budget.check(room.ledger, own, estimate)
   return over === undefined ? undefined : `is over its budget: ${over.message}`
@@ -115,7 +117,10 @@ export const unaffordable = (
   task: TaskState,
   worker: WorkerFacts,
   room: Room
-): Budget.BudgetExceeded | undefined => Budget.check(room.ledger, accountsOf(state, task, worker.name), worker.estimate)
+): Budget.BudgetExceeded | undefined =>
+  isLimitless(room.ledger)
+    ? undefined
+    : Budget.check(room.ledger, accountsOf(state, task, worker.name), worker.estimate)
 
 /** A choice among the workers of a task. */
 export type Route =
