@@ -340,12 +340,12 @@ export const startIn: <Input>(
       ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
       note: `${desk.name} ${desk.version} was asked to run ${desk.coordinator.tasks.length} tasks`
     }
-    const first = applyEvent(undefined, started)
-    if (typeof first === "string") {
-      return yield* invalid([{ path: "tasks", expectation: `cannot be begun with: ${first}`, actual: "" }])
+    const refused = executor.open(started)
+    if (refused !== undefined) {
+      return yield* invalid([{ path: "tasks", expectation: `cannot be begun with: ${refused}`, actual: "" }])
     }
     return yield* executor
-      .execute([started], options.input)
+      .execute([], options.input)
       .pipe(
         Effect.catchTag("VersionConflict", (conflict): Effect.Effect<never, RunExists | Journal.VersionConflict> =>
           Effect.fail(conflict.expected === 0 ? new RunExists({ run }) : conflict)

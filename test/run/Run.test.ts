@@ -676,6 +676,33 @@ describe("Run", () => {
   })
 
   describe("interruption", () => {
+    it.effect("R-211 stops the work of a run in an office that goes on, and waits until it has stopped", () =>
+      Effect.gen(function* () {
+        const log: Array<string> = []
+        const reached = Deferred.makeUnsafe<void>()
+        const one = worker("one", ({ run }) =>
+          run === "r1"
+            ? Effect.andThen(Deferred.succeed(reached, undefined), Effect.never).pipe(
+                Effect.onInterrupt(() =>
+                  Effect.andThen(
+                    Effect.sleep("1 second"),
+                    Effect.sync(() => log.push("released"))
+                  )
+                )
+              )
+            : done()
+        )
+        const office = yield* Office.open(desk([one], [task("a"), task("b")]), { log: false })
+        const fiber = yield* Effect.forkChild(Run.startIn(office, { id: "r1", input: "go" }))
+        yield* Deferred.await(reached)
+        yield* elapse(Fiber.interrupt(fiber), "2 seconds")
+        assert.deepStrictEqual(log, ["released"])
+        assert.strictEqual(short(yield* history("r1")).at(-1), "RunSuspended asked")
+        const next = yield* Run.startIn(office, { id: "r2", input: "go" })
+        assert.strictEqual(next.status, "completed")
+      }).pipe(Effect.scoped, memory)
+    )
+
     it.effect("R-211 stops the work first, then leaves the run suspended, and it can be taken up", () =>
       Effect.gen(function* () {
         const first = gate()

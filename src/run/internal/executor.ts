@@ -228,10 +228,14 @@ export class Executor {
     const at = this.now()
     const events: Array<RunEvent> = []
     const draft = this.known()
-    for (const { ack, ...told } of news) {
-      const event = { ...told, at }
-      if (ack !== undefined) this.askers.set(event, ack)
-      events.push(event)
+    for (const each of news) {
+      if (each.ack === undefined) events.push({ ...each, at } as RunEvent)
+      else {
+        const { ack, ...told } = each
+        const event = { ...told, at }
+        this.askers.set(event, ack)
+        events.push(event)
+      }
     }
     if (draft.deadlineAt !== undefined && !draft.expired && draft.deadlineAt <= at) {
       events.push({ _tag: "DeadlinePassed", at, subject: "", note: `The time of ${this.run} is over` })
@@ -255,6 +259,11 @@ export class Executor {
     this.fold.add(event)
     this.taken.push(event)
     return undefined
+  }
+
+  /** Takes the beginning of a new run in, or says why it cannot begin so. */
+  open(started: Of<"RunStarted">): string | undefined {
+    return this.offer(started)
   }
 
   /** Puts the run down. */
