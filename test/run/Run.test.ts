@@ -416,7 +416,7 @@ describe("Run", () => {
           {
             task: "a",
             worker: "d.one",
-            reason: `d.one failed (${kind}: ${kind}: No); a failure of this kind is not retried`
+            reason: `d.one failed (${kind}: No); a failure of this kind is not retried`
           }
         ])
       }).pipe(memory)

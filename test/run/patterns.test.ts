@@ -185,7 +185,7 @@ describe("Patterns, in a run", () => {
       const outcome = yield* elapse(Run.start(built, options), "4 minutes")
       assert.deepStrictEqual([outcome.status, calls], ["completed", { one: 1 }])
       const failed = (yield* history("r1")).flatMap((event) => (event._tag === "DecisionFailed" ? [event.error] : []))
-      const late = { kind: "transient", reason: "transient: no answer within 2 minutes" }
+      const late = { kind: "transient", reason: "no answer within 2 minutes" }
       assert.deepStrictEqual(failed, [late, late])
     }).pipe(memory)
   )

@@ -66,6 +66,8 @@ export const failure = (kind: Result.ErrorKind, reason: string, outcome: Dispatc
 /** What an error says of itself, whatever it is. */
 const reasonOf = (error: unknown): string => {
   try {
+    // Its kind is told beside it.
+    if (error instanceof Failure.Failure) return error.reason
     if (Predicate.hasProperty(error, "message") && typeof error.message === "string" && error.message !== "") {
       return error.message
     }

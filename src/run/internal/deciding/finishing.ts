@@ -20,7 +20,9 @@ const usable = (task: TaskState): boolean => task.status === "accepted" || task.
 
 /** Whether somebody else did it than the worker that was to do it: who only checked what another delivered does not count. */
 const byStandIn = ({ expansions, group, tries, worker }: TaskState, behind: Try): boolean => {
-  if (expansions.length > 0) return true
+  if (expansions.includes("re-plan")) return true
+  // What was split or followed up is done by those who were to do it.
+  if (expansions.length > 0) return false
   if (tries.some((each) => each.kind !== undefined && each.worker !== behind.worker)) return true
   if (group !== undefined || worker === undefined || worker === behind.worker) return false
   return tries.every((each) => each.worker !== worker)
@@ -59,7 +61,8 @@ export const finish = (state: RunState, spec: Spec): Finish => {
       }
     } else if (task.status === "failed") {
       poor ||= behind?.account !== undefined
-      deserted ||= behind?.kind === undefined || spec.policy.ladders[behind.kind].includes("other-worker")
+      if (task.answers.at(-1)?.decision === "reject") rejected = true
+      else deserted ||= behind?.kind === undefined || spec.policy.ladders[behind.kind].includes("other-worker")
     } else if (task.status === "rejected") rejected = true
   }
   const count = `${accepted} of ${total} ${total === 1 ? "task" : "tasks"} accepted`

@@ -225,6 +225,8 @@ const left = (state: RunState, spec: Spec, task: TaskState): ReadonlySet<Recover
     if ((each.template ?? each.id) !== key) break
     for (const purpose of each.expansions) had.add(purpose)
   }
+  // Only evidence that did not hold is followed up; a slip of form is corrected.
+  if (task.tries.at(-1)?.outcome !== "rejected-quality") had.add("follow-up")
   return had.size === 0 ? can : new Set([...can].filter((each) => !had.has(each)))
 }
 
