@@ -111,6 +111,7 @@ export interface Answered {
  * - `previous`: earlier errors of this task, oldest first. After a malformed answer, the last one says what was wrong.
  * - `answers`: what people said about it, oldest first.
  * - `allowance`: what may still be spent; calls that cost something go through it.
+ * - `progress`: a sign of life; the time-out of the attempt counts from the last one. The deadline of the task does not move.
  *
  * @category models
  * @since 0.1.0
@@ -129,6 +130,7 @@ export interface Order<out Input = unknown> {
   readonly previous: ReadonlyArray<PreviousError>
   readonly answers: ReadonlyArray<Answered>
   readonly allowance: Allowance
+  readonly progress: Effect.Effect<void>
 }
 
 /**
@@ -137,7 +139,7 @@ export interface Order<out Input = unknown> {
  * @category models
  * @since 0.1.0
  */
-export type Prepared = Omit<Order, "allowance"> & Partial<Pick<Order, "allowance">>
+export type Prepared = Omit<Order, "allowance" | "progress"> & Partial<Pick<Order, "allowance" | "progress">>
 
 /**
  * A worker, ready to be put into a domain. `R` is what its handler needs.
@@ -197,8 +199,8 @@ export type Requires<W> = W extends Worker<infer R> ? R : never
  *   held back by their runs, which have no more of them than the worker has places, and move up in the order in which they
  *   came.
  * - `available`: whether it takes orders; a worker that does not is passed over. Default true.
- * - `attemptTimeout`: how long one attempt may take before it is interrupted, > 0. Default 30 seconds. Waiting between
- *   attempts does not count.
+ * - `attemptTimeout`: how long one attempt may go on without a sign of `progress` before it is interrupted, > 0. Default 30
+ *   seconds. Waiting between attempts does not count.
  * - `permissions`: the areas in which it works. A contract that does not grant each of them is refused. Default none.
  * - `tools`: names of the tools that it may call. Default none.
  * - `dependencies`: names of the services outside that it relies on, shared with other workers. Default none.
@@ -321,8 +323,8 @@ export const make = <I, IE, A, AE, E, R>(
       EffectResult.map(decodeInput(order.contract.inputs), (input) =>
         Effect.scoped(
           Effect.suspend(() => {
-            const { allowance = unlimited } = order
-            return options.handle({ ...order, allowance, input })
+            const { allowance = unlimited, progress = Effect.void } = order
+            return options.handle({ ...order, allowance, progress, input })
           })
         )
       ),

@@ -249,7 +249,8 @@ class Suite<R> {
       missing: [],
       previous: [],
       answers: [],
-      allowance: Allowance.makeUnsafe({ limit: {} })
+      allowance: Allowance.makeUnsafe({ limit: {} }),
+      progress: Effect.void
     }
   }
 

@@ -20,7 +20,8 @@ import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
 import { delivered } from "./delivered.ts"
 import { sentences, shorten, show } from "./problems.ts"
-import { cancel, give, grace, isDown, Job, type Post, type Staff } from "./staff.ts"
+import type { Pulse } from "./pulse.ts"
+import { cancel, give, grace, isDown, Job, type Member, type Post, type Staff } from "./staff.ts"
 
 /**
  * What came of an attempt.
@@ -149,6 +150,39 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
 }
 
 /**
+ * What of an attempt is known outside of it.
+ *
+ * **Details**
+ *
+ * - `pulse`: its signs of life. `late`: called when work that was left behind ends after all.
+ *
+ * @since 0.1.0
+ */
+export interface Trace {
+  readonly pulse: Pulse
+  readonly finished: { answer?: Answer; unsettled?: boolean }
+  readonly late: () => void
+}
+
+/** The time is over, but not since the last sign of life: waits on as long as there are signs. */
+const goOn = (job: Job, millis: number, pulse: Pulse, late: Actor.AskTimeout): Effect.Effect<void, Actor.AskTimeout> =>
+  Clock.clockWith((clock) => {
+    const left = pulse.at + millis - clock.currentTimeMillisUnsafe()
+    if (left <= 0) return Effect.fail(late)
+    return Effect.flatMap(Effect.timeoutOption(job.over(), left), (over) =>
+      Option.isSome(over) ? Effect.void : goOn(job, millis, pulse, late)
+    )
+  })
+
+/** Cancels the work; what does not stop is left behind, and told of when it ends. */
+const stop = (staff: Staff, post: Post, member: Member, job: Job, trace: Trace): Effect.Effect<void> =>
+  Effect.map(cancel(staff, post, member, job), (stopped) => {
+    if (stopped) return
+    trace.finished.unsettled = true
+    job.late = trace.late
+  })
+
+/**
  * Makes one attempt. When it is interrupted or timed out, the work is interrupted too, and this waits for it. What the work
  * had brought before it could be interrupted is left in `finished`.
  *
@@ -160,19 +194,24 @@ export const attempt = (
   task: string,
   work: Job["work"],
   judge: Judge,
-  finished: { answer?: Answer }
+  trace: Trace
 ): Effect.Effect<Answer> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(restore(post.free.take), (member) => {
       const job = new Job(work)
-      return restore(give(member, job, post.seat.worker.attemptTimeout)).pipe(
-        Effect.onExit(() => (job.exit !== undefined ? Effect.void : cancel(staff, post, member, job))),
+      const { attemptTimeout } = post.seat.worker
+      return restore(
+        Effect.catchTag(give(member, job, attemptTimeout), "AskTimeout", (late) =>
+          goOn(job, Duration.toMillis(attemptTimeout), trace.pulse, late)
+        )
+      ).pipe(
+        Effect.onExit(() => (job.exit !== undefined ? Effect.void : stop(staff, post, member, job, trace))),
         Effect.flatMap(() => restore(ofJob(post, task, job, judge))),
         Effect.catch((error) => ofActorFailure(staff, post, job, error)),
         Effect.onInterrupt(() => {
           if (job.cancelled || job.exit === undefined || Exit.isFailure(job.exit)) return Effect.void
           return Effect.map(Effect.timeoutOption(ofJob(post, task, job, judge), grace), (answer) => {
-            if (Option.isSome(answer)) finished.answer = answer.value
+            if (Option.isSome(answer)) trace.finished.answer = answer.value
           })
         }),
         Effect.onExit(() => Effect.sync(() => post.free.put(member)))
@@ -190,12 +229,12 @@ export const attemptAnew = (
   post: Post,
   order: Order,
   judge: Judge,
-  finished: { answer?: Answer }
+  trace: Trace
 ): Effect.Effect<Answer> => {
   const prepared = post.seat.worker.prepare(order)
   return EffectResult.isFailure(prepared)
     ? Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
-    : attempt(staff, post, order.task, prepared.success, judge, finished)
+    : attempt(staff, post, order.task, prepared.success, judge, trace)
 }
 
 const ofJob = (post: Post, task: string, { exit }: Job, judge: Judge): Effect.Effect<Answer> => {

@@ -28,6 +28,7 @@ import { isLimitless } from "./limitless.ts"
 import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { acceptedBy, contractOf, inputOf, orderFor, type Made, type Sources, templateOf } from "./orders.ts"
 import { shorten, thrown } from "./problems.ts"
+import { Pulse } from "./pulse.ts"
 import { openAtTheEnd } from "./wholly.ts"
 
 /** An order that begins once it is written down. */
@@ -257,8 +258,10 @@ export const beginning = (
   const limit = task === undefined ? {} : spendable(state, task, worker, order)
   const allowance = Allowance.makeUnsafe({ limit, account: order.dispatch })
   const template = task === undefined ? undefined : templateOf(sources, task)
+  const pulse = new Pulse()
   // Nobody else has the order yet; the work looks at it when it begins.
   order.allowance = allowance
+  order.progress = pulse.beat
   return {
     worker,
     order: order as Order,
@@ -269,6 +272,7 @@ export const beginning = (
       probe: office.health.facts().workers.get(worker)?.dispatch === order.dispatch,
       digests: digests || policy.lowConfidence === "cross-check" || policy.lowConfidence === "retry",
       allowance,
+      pulse,
       deadlineAt: earliest(task?.deadlineAt, state.deadlineAt)
     }
   }

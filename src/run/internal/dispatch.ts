@@ -13,6 +13,7 @@ import type { Order } from "../Worker.ts"
 import { attempt, attemptAnew, type Answer, type Judge } from "./attempt.ts"
 import { canonical, digest as digestOf } from "./canonical.ts"
 import type { News } from "./news.ts"
+import type { Pulse } from "./pulse.ts"
 import { type Job, type Post, revive, type Staff } from "./staff.ts"
 
 const times = (count: number): string => (count === 1 ? "" : ` after ${count} attempts`)
@@ -39,6 +40,7 @@ export interface Terms {
   readonly probe: boolean
   readonly digests: boolean
   readonly allowance: Allowance
+  readonly pulse: Pulse
   readonly deadlineAt?: number | undefined
 }
 
@@ -50,6 +52,8 @@ export interface Terms {
 export interface Finished {
   attempts?: number
   answer?: Answer
+  /** Its work did not stop when it was asked to, and was left behind. */
+  unsettled?: boolean
 }
 
 /**
@@ -67,12 +71,13 @@ export const dispatch = Effect.fnUntraced(function* (
   const worker = post.seat.name
   const { dispatch, task } = order
   const { policy } = terms
+  const trace = { pulse: terms.pulse, finished, late: () => tell(settled(order, worker)) }
   if (terms.probe) yield* revive(staff, post)
   for (let number = order.attempt; ; number++) {
     finished.attempts = number
     const answer = yield* number === order.attempt
-      ? attempt(staff, post, task, work, terms.judge, finished)
-      : attemptAnew(staff, post, { ...order, attempt: number }, terms.judge, finished)
+      ? attempt(staff, post, task, work, terms.judge, trace)
+      : attemptAnew(staff, post, { ...order, attempt: number }, terms.judge, trace)
     const { error } = answer.result
     if (error !== undefined && answer.final !== true) {
       const random = yield* Random.next
@@ -94,7 +99,7 @@ export const dispatch = Effect.fnUntraced(function* (
         continue
       }
     }
-    return yield* report(worker, order, terms, { attempts: number, answer }, tell)
+    return yield* report(worker, order, terms, { ...finished, attempts: number, answer }, tell)
   }
 })
 
@@ -107,7 +112,7 @@ export const report = (
   worker: string,
   { attempt, dispatch, task }: Pick<Order, "attempt" | "dispatch" | "task">,
   { allowance, digests }: Pick<Terms, "allowance" | "digests">,
-  { answer, attempts = attempt }: Finished,
+  { answer, attempts = attempt, unsettled = false }: Finished,
   tell: (news: News) => void
 ): Effect.Effect<void> => {
   if (answer === undefined) return Effect.void
@@ -125,10 +130,21 @@ export const report = (
       ...(label === undefined ? {} : { label }),
       ...(digest === undefined ? {} : { digest }),
       ...(dependency === undefined ? {} : { dependency }),
-      note: note(worker, attempts, answer)
+      note: `${note(worker, attempts, answer)}${unsettled ? leftBehind : ""}`
     })
   })
 }
+
+/** What is said of work that does not stop. */
+export const leftBehind = "; its work did not stop and was left behind, so what it does outside is unsettled"
+
+/** Work that was left behind has ended after all. */
+const settled = ({ dispatch, task }: Order, worker: string): News => ({
+  _tag: "Noticed",
+  subject: task,
+  what: "settled",
+  note: `The work of ${dispatch} at ${worker}, which had been left behind, has ended`
+})
 
 /** A wait beyond the task's time is not waited for: the next rung comes at once. */
 const fits = (millis: number, deadlineAt: number | undefined): Effect.Effect<boolean> =>

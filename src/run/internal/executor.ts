@@ -30,7 +30,7 @@ import { overlarge } from "./applying/groups.ts"
 import { failure } from "./attempt.ts"
 import { asking, beginning, type Beginning, carryOut, type Hands } from "./carrying.ts"
 import { ask, type Asking } from "./consulting.ts"
-import { counted, dispatch, type Finished, report } from "./dispatch.ts"
+import { counted, dispatch, type Finished, report, leftBehind } from "./dispatch.ts"
 import { Inbox, notHere } from "./inbox.ts"
 import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
@@ -601,13 +601,15 @@ export class Executor {
       ),
       // What had finished when it was called back is kept.
       Effect.onInterrupt(() =>
-        finished.answer === undefined ? this.cancelled(beginning) : report(worker, order, terms, finished, this.tell)
+        finished.answer === undefined
+          ? this.cancelled(beginning, finished.unsettled)
+          : report(worker, order, terms, finished, this.tell)
       )
     )
   }
 
   /** The work of an order that was called back has stopped. */
-  private cancelled({ order, terms, worker }: Beginning): Effect.Effect<void> {
+  private cancelled({ order, terms, worker }: Beginning, unsettled = false): Effect.Effect<void> {
     const task = this.state?.tasks.get(order.task)
     const reason = task?.dispatch?.id === order.dispatch ? task.dispatch.recalled : undefined
     if (reason === undefined || task === undefined) return Effect.void
@@ -623,7 +625,7 @@ export class Executor {
         attempts: Math.max(order.attempt, task.attempts + 1),
         outcome: late ? "timed-out" : "cancelled",
         result,
-        note: `${order.dispatch} at ${worker} has stopped: ${why}`
+        note: `${order.dispatch} at ${worker} ${unsettled ? `was called back: ${why}${leftBehind}` : `has stopped: ${why}`}`
       })
     )
   }

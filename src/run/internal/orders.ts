@@ -96,7 +96,7 @@ export const contractOf = (
 
 /** An order, and the work that it comes to as it is: once it has an allowance, it is ready to be begun. */
 export interface Made {
-  readonly order: Prepared & { allowance?: Order["allowance"] }
+  readonly order: Prepared & { allowance?: Order["allowance"]; progress?: Order["progress"] }
   readonly work: Effect.Effect<unknown, unknown, unknown>
 }
 

@@ -39,6 +39,8 @@ export class Job {
   fiber: Fiber.Fiber<unknown, unknown> | undefined
   /** Done when the work is over, for whoever has to wait for that. */
   ended: Deferred.Deferred<void> | undefined
+  /** Called when the work is over after it was left behind. */
+  late: (() => void) | undefined
 
   constructor(work: Effect.Effect<unknown, unknown, unknown>) {
     this.work = work
@@ -47,6 +49,16 @@ export class Job {
   end(exit: Exit.Exit<unknown, unknown> | undefined): void {
     this.exit = exit
     if (this.ended !== undefined) Deferred.doneUnsafe(this.ended, Exit.void)
+    this.late?.()
+  }
+
+  /** Waits until the work is over. */
+  over(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.exit !== undefined) return Effect.void
+      this.ended ??= Deferred.makeUnsafe()
+      return Deferred.await(this.ended)
+    })
   }
 }
 
@@ -216,26 +228,27 @@ export const revive = (staff: Staff, post: Post): Effect.Effect<void> =>
 /** How long cancelled work has for its finalizers, before the member is replaced under it. */
 export const grace = "5 seconds"
 
+const stopped = Effect.succeed(true)
+
 /**
  * Cancels a job and waits until its work is over. Work that does not stop in its grace time is left behind: the member is
- * stopped and started again, and the tree reports what leaked.
+ * stopped and started again, the tree reports what leaked, and the answer is `false`.
  */
-export const cancel = (staff: Staff, { seat }: Post, member: Member, job: Job): Effect.Effect<void> =>
+export const cancel = (staff: Staff, { seat }: Post, member: Member, job: Job): Effect.Effect<boolean> =>
   Effect.suspend(() => {
     job.cancelled = true
-    if (!job.begun || job.exit !== undefined) return Effect.void
-    job.ended = Deferred.makeUnsafe()
+    if (!job.begun || job.exit !== undefined) return stopped
     job.fiber?.interruptUnsafe()
     // What can stop at once has, and its member has heard of it already.
-    if (job.exit !== undefined) return Effect.void
-    return Deferred.await(job.ended).pipe(
+    return job.over().pipe(
       Effect.timeoutOption(grace),
       Effect.flatMap((ended) => {
-        if (ended._tag === "Some") return Effect.void
+        if (ended._tag === "Some") return stopped
         return staff.tree.find([staff.root, seat.domain]).pipe(
           Effect.flatMap((domain) => Effect.andThen(domain.stopChild(member.id), domain.restartChild(member.id))),
           // A member that cannot be replaced now is down with its domain, which answers for itself.
-          Effect.ignore
+          Effect.ignore,
+          Effect.as(false)
         )
       })
     )
