@@ -471,7 +471,7 @@ const statusOf = (entries: ReadonlyArray<Entry>, conflicts: ReadonlyArray<Confli
  * **Details**
  *
  * - An accepted task is `ok`, a rejected one `failed`. A failed one whose last dispatch timed out is `timed-out`.
- * - A task that has not ended is `blocked`.
+ * - A task that has not ended is `blocked`. A skipped one that was needed is `cancelled`.
  *
  * @category constructors
  * @since 0.1.0
@@ -489,7 +489,12 @@ export const deliveries = (outcome: Outcome): Readonly<Record<string, Delivery>>
       return [
         task,
         {
-          status: status === "failed" && timedOut.has(task) ? "timed-out" : delivered[status],
+          status:
+            status === "failed" && timedOut.has(task)
+              ? "timed-out"
+              : status === "skipped" && missing.length > 0
+                ? "cancelled"
+                : delivered[status],
           confidence,
           ...(output === undefined ? {} : { output }),
           ...(status === "open" ? { cause: "It has not ended" } : cause === undefined ? {} : { cause })

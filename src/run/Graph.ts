@@ -11,6 +11,7 @@
  *   missing there.
  * - A target may be several nodes. They run side by side, and the graph goes on when all of them have ended: branches
  *   advance step by step together. A node that several of them lead to is visited once.
+ * - Its output is the newest one of the node that `result` names, otherwise of the last node that has one.
  * - Where branches have different lengths, `join` on the node in which they meet has it wait for the longest.
  *
  * | the last task | what follows |

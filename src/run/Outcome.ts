@@ -65,6 +65,11 @@ export interface TaskOutcome {
 /**
  * Something that the run was asked for and has not got.
  *
+ * **Details**
+ *
+ * - `task`: the id of the run where it is no task that is missing: its answer does not hold, or its coordinator was stopped.
+ * - `worker`: who was asked last, otherwise who would have been; the kind of the coordinator where `task` is the run.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -87,14 +92,18 @@ export interface Review extends Omit<Of<"ReviewOpened">, "_tag"> {}
  *
  * **Details**
  *
- * - `degraded`: complete, but by a stand-in or with low confidence.
+ * - `degraded`: complete, but not as it was meant to be: by another worker than the one that is named, because that one
+ *   failed or could not have it; by a new plan, or the fallback of a router or a planner; on something partial inside; or
+ *   with a confidence below the threshold. What is split or followed up by those who were to do it is not degraded.
  * - `tier`: the autonomy that it had at the end. `usage`: what all dispatches and decisions of the run used.
  * - `output`: the merged answer, where the desk asks for one. `conflicts`, `leftOut`: what the merge left open and out.
  * - `outputRef`: as of a task.
  * - `reviews`: what people are asked and have not decided.
  * - `results`: one for each task, by id; also for the tasks that carry out another one.
- * - `missing`: one for each part of a partial task, for each task without a result, and for each requirement that does not
- *   hold at the final revision. Empty for a completed run.
+ * - `missing`: one for each part of a partial task, for each task without a result, for each requirement that does not
+ *   hold at the final revision, for what the merged answer lacks beyond that, and for a coordinator that was stopped. A task
+ *   that was skipped because there was enough without it is not missing. Empty for a completed run, and for no other that
+ *   is over.
  * - `dispatches`: the audit, one row per dispatch.
  *
  * @category models
@@ -191,6 +200,8 @@ export const fold = (): Fold => {
   let input: Schema.Json = null
   let tier: Tier = "medium"
   let whole: Of<"Merged"> | undefined
+  let stopped: string | undefined
+  let coordinator = "plan"
   let head: Pick<Outcome, "run" | "desk" | "version" | "startedAt"> | undefined
   let end: Pick<Outcome, "status" | "stopReason" | "degraded" | "endedAt" | "note"> = open("")
   return {
@@ -203,6 +214,7 @@ export const fold = (): Fold => {
           end = open(note)
           input = event.input
           tier = event.tier ?? "medium"
+          coordinator = event.coordinator ?? coordinator
           for (const planned of tasks) entries.set(planned.id, entry(planned, ""))
           return
         }
@@ -210,6 +222,10 @@ export const fold = (): Fold => {
         case "TasksAdded": {
           const within = event._tag === "GroupOpened" ? event.task : event.group
           for (const planned of event.tasks) entries.set(planned.id, entry(planned, within))
+          return
+        }
+        case "GroupStopping": {
+          if (event.group === "") stopped = event.reason === "accepted" ? undefined : event.note
           return
         }
         case "RunResumed": {
@@ -289,13 +305,17 @@ export const fold = (): Fold => {
     outcome: (waiting = false) => {
       if (head === undefined) return undefined
       const results: Array<readonly [string, TaskOutcome]> = []
-      const missing: Array<Missing> = []
-      for (const [task, entry] of entries) {
-        results.push([task, outcomeOf(task, entry)])
-        if (entry.within === "") missing.push(...missingOf(task, entry))
-      }
-      for (const { reason, requirement, task } of whole?.open ?? []) {
-        missing.push({ task, worker: entries.get(task)?.worker ?? "nobody", reason: `${requirement}: ${reason}` })
+      for (const [task, entry] of entries) results.push([task, outcomeOf(task, entry)])
+      const missing = end.status === "completed" ? [] : [...lacking(entries, whole)]
+      if (over.has(end.status)) {
+        const { run } = head
+        const of = (reason: string): Missing => ({ task: run, worker: coordinator, reason })
+        missing.push(...beyond(run, entries, whole, missing, of))
+        const error = whole?.outcome === "rejected-contract" ? whole.result.error?.reason : undefined
+        if (error !== undefined) missing.push(of(error))
+        // What was not begun says itself that the run was stopped.
+        else if (stopped !== undefined && !isTold(entries)) missing.push(of(stopped))
+        if (missing.length === 0) missing.push(of(end.note))
       }
       const { output, outputRef } = whole?.result ?? {}
       return {
@@ -315,6 +335,46 @@ export const fold = (): Fold => {
       }
     }
   }
+}
+
+/** The ends of a run that is not complete. */
+const over: ReadonlySet<string> = new Set(["partial", "failed", "cancelled"])
+
+/** Whether a task of the run was left out. */
+const isTold = (entries: ReadonlyMap<string, Entry>): boolean => {
+  for (const { status, within } of entries.values()) {
+    if (within === "" && (status === "skipped" || status === "cancelled")) return true
+  }
+  return false
+}
+
+/** What the tasks of the run have not given, and what the answer that was made of them lacks beyond that. */
+const lacking = (entries: ReadonlyMap<string, Entry>, whole: Of<"Merged"> | undefined): ReadonlyArray<Missing> => {
+  const missing: Array<Missing> = []
+  for (const [task, entry] of entries) if (entry.within === "") missing.push(...missingOf(task, entry))
+  for (const { reason, requirement, task } of whole?.open ?? []) {
+    missing.push({ task, worker: entries.get(task)?.worker ?? "nobody", reason: `${requirement}: ${reason}` })
+  }
+  return missing
+}
+
+/** What the answer lacks that no task lacks: a value that nobody chose, an output that was left out of it. */
+const beyond = (
+  run: string,
+  entries: ReadonlyMap<string, Entry>,
+  whole: Of<"Merged"> | undefined,
+  named: ReadonlyArray<Missing>,
+  of: (reason: string) => Missing
+): ReadonlyArray<Missing> => {
+  const told = new Set([run])
+  for (const { reason, task } of named) told.add(task).add(reason)
+  for (const { requirement, task } of whole?.open ?? []) told.add(`${task}.${requirement}`)
+  return (whole?.result.missing ?? []).flatMap(({ part, reason }) => {
+    const said = `${part}: ${reason}`
+    if (told.has(part) || told.has(said)) return []
+    const entry = entries.get(part)
+    return [entry === undefined ? of(said) : { task: part, worker: entry.worker ?? "nobody", reason }]
+  })
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
@@ -389,7 +449,8 @@ const enter = (entries: ReadonlyMap<string, Entry>, task: string, event: RunEven
 
 const missingOf = (task: string, entry: Entry): ReadonlyArray<Missing> => {
   const { missing, note, planned, status } = entry
-  if (status === "open" || status === "accepted" || status === "skipped") return []
+  if (status === "open" || status === "accepted") return []
+  if (status === "skipped" && missing.length === 0) return []
   const worker = entry.worker ?? planned.worker ?? planned.capability ?? "nobody"
   if (status !== "partial") return [{ task, worker, reason: note }]
   return missing.map(({ part, reason }) => ({ task, worker, reason: `${part}: ${reason}` }))

@@ -7,7 +7,7 @@
  * **Details**
  *
  * - A stage needs the one before it. With `needs` it also reads the output of an earlier one.
- * - The output of a pipeline that is one task of another coordinator is that of its last stage.
+ * - Its output, without a `merge`, is that of its last stage: of the run, where its desk asks for one, and of a task.
  *
  * **Invariants**
  *

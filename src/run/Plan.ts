@@ -6,7 +6,8 @@
  *
  * **Details**
  *
- * A plan is checked with its desk, before anything runs: unknown workers and needs, cycles, duplicates, bad contracts.
+ * - A plan is checked with its desk, before anything runs: unknown workers and needs, cycles, duplicates, bad contracts.
+ * - Its output, without a `merge`, is a record of its tasks' outputs by their ids, also when there is only one.
  *
  * **Gotchas**
  *

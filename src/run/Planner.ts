@@ -12,6 +12,7 @@
  * - A field that no task has is left out, whatever it says, and the record tells so: a plan cannot say that a task is done,
  *   approved or whose turn it is. Inside a field, what is not known is refused.
  * - A task that names no limit has that of the planner, and one that names no permissions has none.
+ * - Its output, without a `merge`, is a record of its tasks' outputs by their ids, also when there is only one.
  * - A task whose name a task of the fallback has as well is called `name#planned`.
  *
  * | the answer | what follows |

@@ -13,6 +13,7 @@
  * - A task that a choice made is called `name#n`, where n is the number of the choice in the run; the one of the fallback
  *   is `name#n-fallback`, one that a person chose `name#n-review`.
  * - A task reads the newest output of every task before it, by the task's name.
+ * - Its output is the newest one of the task that `result` names, otherwise of the last task that has one.
  *
  * | the choice | what follows |
  * |---|---|

@@ -81,7 +81,7 @@ import { commit, fromRecord, toRecord } from "./internal/log.ts"
 import type { News } from "./internal/news.ts"
 import { readBack, store } from "./internal/outputs.ts"
 import { tooMuch } from "./internal/plain.ts"
-import { decoder, Problem, sentences } from "./internal/problems.ts"
+import { decoder, many, Problem, sentences } from "./internal/problems.ts"
 import * as Office from "./Office.ts"
 import * as Outcome from "./Outcome.ts"
 import { Decision, type RunEvent } from "./RunEvent.ts"
@@ -338,7 +338,7 @@ export const startIn: <Input>(
       ...(Object.keys(accounts).length === 0 ? {} : { limits: accounts }),
       tier: options.tier ?? desk.tier,
       ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
-      note: `${desk.name} ${desk.version} was asked to run ${desk.coordinator.tasks.length} tasks`
+      note: `${desk.name} ${desk.version} was asked to run ${many(desk.coordinator.tasks.length, "task")}`
     }
     const refused = executor.open(started)
     if (refused !== undefined) {
@@ -462,8 +462,16 @@ export const resumeIn: (
     yield* executor.suspend("version-mismatch", mismatch.message, at)
     return yield* mismatch
   }
-  const why = state.status === "suspended" ? `it was suspended (${state.suspended})` : "it was cut off"
-  const note = `Taken up at version ${state.version}: ${why}, with ${state.running} orders under way`
+  // A step ends with something under way, or with a run that waits for people.
+  const waited = state.running + state.consulting === 0
+  const why =
+    state.status === "suspended"
+      ? `it was suspended (${state.suspended})`
+      : waited
+        ? "what it waited for is decided"
+        : "it was cut off"
+  const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
+  const note = `Taken up at version ${state.version}: ${why}${rest}`
   return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success)
 })
 

@@ -179,7 +179,9 @@ export const PlannedTask = Schema.Struct({
  *
  * - `isolate`: nothing.
  * - `fail-fast`: the others are stopped, and the group reports when they have stopped.
- * - `quorum`: the group is done once so many tasks are accepted, and stopped once they cannot be.
+ * - `quorum`: the group is done once so many tasks are accepted, and stopped once they cannot be. Done, it is whole,
+ *   whatever became of its other tasks: those that had delivered keep what they have, and those that are called back or
+ *   were never begun end as `skipped`. A run of which that is the plan is `completed`.
  *
  * @category models
  * @since 0.1.0

@@ -9,6 +9,7 @@
  * - All peers are workers of one domain: what they hand to each other stays in it.
  * - The first turn of a peer is the task of its name; the ones after it are `name#2`, `name#3` and so on.
  * - A peer reads the newest output of every peer that was before it, by the peer's name.
+ * - Its output is that of the last peer that has one.
  *
  * | the last peer | what follows |
  * |---|---|

@@ -56,7 +56,11 @@ describe("aggregation of a run", () => {
       const output = Schema.Struct({ owner: Schema.String, dead: Schema.Array(Schema.String), count: Schema.Int })
       const outcome = yield* start(two({ owner: "ann" }, { dead: ["y"] }, { output: output as never }))
       assert.deepStrictEqual([outcome.status, outcome.stopReason, outcome.output], ["failed", "empty", undefined])
-      assert.include(outcome.note, "OUTPUT_INVALID: output.count is required")
+      assert.include(outcome.note, "OUTPUT_INVALID: the desk's output.count is required; it is {2 fields}")
+      assert.deepStrictEqual(
+        outcome.missing.map(({ task, worker }) => [task, worker]),
+        [[outcome.run, "plan"]]
+      )
     }).pipe(memory)
   )
 
@@ -74,6 +78,9 @@ describe("aggregation of a run", () => {
         }
       ])
       assert.strictEqual(outcome.note, "The answer is partial: it lacks owner; 2 of 2 tasks accepted")
+      assert.deepStrictEqual(outcome.missing, [
+        { task: outcome.run, worker: "plan", reason: "owner: Tasks gave different values, and nobody chose" }
+      ])
       const [merged] = yield* of("Merged")
       assert.strictEqual(merged?.outcome, "partial")
       assert.deepStrictEqual(merged?.result.missing, [

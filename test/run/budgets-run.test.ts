@@ -47,7 +47,7 @@ describe("budgets of a run", () => {
           })
           assert.deepStrictEqual(
             [outcome.results["c"]?.status, outcome.missing.map(({ task }) => task)],
-            ["skipped", []]
+            ["skipped", ["c"]]
           )
           assert.include(outcome.note, "run has 200 tokens left, 400 were asked for")
         }).pipe(memory)

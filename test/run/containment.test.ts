@@ -88,13 +88,13 @@ describe("Containment", () => {
       "accepted"
     ],
     [
-      "quorum reached: the others are stopped",
+      "quorum reached: the others are stopped, and nobody needs them",
       { quorum: 2 },
       [1],
-      "failed accepted accepted cancelled cancelled",
+      "failed accepted accepted skipped skipped",
       "effect 2,effect 3,finalizer 4,finalizer 5",
       3.5,
-      "partial"
+      "accepted"
     ],
     [
       "quorum out of reach: the others are stopped at once",

@@ -34,13 +34,15 @@ describe("A deadline", () => {
       assert.deepStrictEqual(ends(outcome), ["a failed", "b blocked"])
       assert.deepStrictEqual(rows(outcome), ["r1/a/1 d.one timed-out"])
       assert.strictEqual(outcome.endedAt, 60_500)
-      assert.include(outcome.results["a"]?.note, "its time is over")
+      const over = "the time of a is over (1970-01-01T00:01:00.000Z)"
+      assert.include(outcome.results["a"]?.note, over)
+      assert.include(outcome.note, "the time of a was over")
       const events = yield* history("r1")
       const [reported] = of(events, "Reported")
-      assert.deepStrictEqual(reported?.result.error, { kind: "exhausted", reason: "its time is over" })
+      assert.deepStrictEqual(reported?.result.error, { kind: "exhausted", reason: over })
       assert.deepStrictEqual(
-        of(events, "DeadlinePassed").map(({ at, subject }) => [subject, at]),
-        [["a", 60_000]]
+        of(events, "DeadlinePassed").map(({ at, note, subject }) => [subject, at, note]),
+        [["a", 60_000, "The time of a is over (1970-01-01T00:01:00.000Z)"]]
       )
     }).pipe(memory)
   )

@@ -498,7 +498,7 @@ describe("A part of a group", () => {
 })
 
 describe("A run that is stopped when nothing of it has failed", () => {
-  it.effect("R-210 R-215 names itself as what is not whole, so that its history can be read", () =>
+  it.effect("R-210 R-215 names what it did not begin as missing, so that its history can be read", () =>
     Effect.gen(function* () {
       const one = Fake.worker("one", { otherwise: Result.completed("done", { usage: { steps: 2 } }) })
       const two = Fake.worker("two", { estimate: { steps: 2 } })
@@ -509,7 +509,7 @@ describe("A run that is stopped when nothing of it has failed", () => {
       const [merged] = of(yield* history("r1"), "Merged")
       assert.deepStrictEqual(
         merged?.result.missing.map(({ part }) => part),
-        ["r1"]
+        ["b"]
       )
       assert.deepStrictEqual(yield* Run.outcome("r1"), outcome)
     }).pipe(memory)

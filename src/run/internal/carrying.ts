@@ -11,7 +11,7 @@ import * as Failure from "../../Failure.ts"
 import * as Allowance from "../Allowance.ts"
 import * as Budget from "../Budget.ts"
 import * as Contract from "../Contract.ts"
-import type { Question } from "../Coordinator.ts"
+import type { Coordinator, Question } from "../Coordinator.ts"
 import type * as Decider from "../Decider.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
@@ -27,7 +27,7 @@ import { judgeOf } from "./judging.ts"
 import { isLimitless } from "./limitless.ts"
 import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { acceptedBy, contractOf, inputOf, orderFor, type Made, type Sources, templateOf } from "./orders.ts"
-import { shorten, thrown } from "./problems.ts"
+import { type Problem, sentences, shorten, show, thrown } from "./problems.ts"
 import { Pulse } from "./pulse.ts"
 import { openAtTheEnd } from "./wholly.ts"
 
@@ -411,9 +411,10 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
   if (decodeOutput !== undefined && result.output !== undefined) {
     const decoded = decodeOutput(result.output)
     if (EffectResult.isFailure(decoded)) {
-      const [problem] = decoded.failure
-      const where = problem === undefined || problem.path === "" ? "output" : `output.${problem.path}`
-      const reason = `OUTPUT_INVALID: ${where} ${problem?.expectation ?? "does not hold"}`
+      const problems = decoded.failure.map(inOutput)
+      const where = problems[0]?.path ?? "output"
+      const hint = aggregate === undefined ? unmerged(office.coordinators.get(""), result.output) : ""
+      const reason = `OUTPUT_INVALID: the desk's ${invalid(problems, result.output)}${hint}`
       if (result.status === "partial") {
         // Of what is not whole nobody expects that it is; what it lacks is said.
         result = { ...result, missing: [...result.missing, { part: where, reason }] }
@@ -452,6 +453,23 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
         ? `The answer is ${result.status}`
         : shorten(`The answer is ${result.status}: it lacks ${lacking}`, 500))
   })
+}
+
+const inOutput = (problem: Problem): Problem => {
+  const { path } = problem
+  return { ...problem, path: path === "" ? "output" : `output${path.startsWith("[") ? "" : "."}${path}` }
+}
+
+/** What is wrong with an output, and a short and safe sight of it where that does not say it already. */
+const invalid = (problems: ReadonlyArray<Problem>, output: Schema.Json): string =>
+  `${sentences(problems)}${problems[0]?.path === "output" ? "" : `; it is ${show(output)}`}`
+
+/** What an output is that nobody merged. */
+const unmerged = (coordinator: Coordinator<never, unknown> | undefined, output: Schema.Json): string => {
+  if (coordinator === undefined || coordinator.merge !== undefined) return ""
+  if (typeof output !== "object" || output === null) return ""
+  const names = shorten(Object.keys(output).join(", "), 200)
+  return `; without a merge the output of a ${coordinator.kind} is a record by task: ${names}`
 }
 
 /** Whether a person is asked about a field: once, and once more when the answer settled nothing; never after `accept-partial`. */

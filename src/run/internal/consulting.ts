@@ -22,7 +22,7 @@ import { type Evidence, Usage } from "../Result.ts"
 import { PlannedTask } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
 import type { News } from "./news.ts"
-import { problemsOf, sentences, thrown } from "./problems.ts"
+import { many, problemsOf, sentences, thrown } from "./problems.ts"
 
 /** A choice that is to be asked for. */
 export interface Asking {
@@ -87,7 +87,9 @@ export const askTemplate = (
     if (!Array.isArray(tasks)) return refuse(`${purpose} of ${failing.contract.task} must give a list of tasks`)
     if (tasks.length === 0) return refuse(`${purpose} of ${failing.contract.task} gave no tasks`)
     if (tasks.length > most) {
-      return refuse(`${purpose} of ${failing.contract.task} gave ${tasks.length} tasks, at most ${most} are taken`)
+      return refuse(
+        `${purpose} of ${failing.contract.task} gave ${many(tasks.length, "task")}, at most ${most} are taken`
+      )
     }
     const planned: Array<PlannedTask> = []
     const names = new Set<string>()
@@ -115,7 +117,10 @@ export const askTemplate = (
     const checked = Schema.decodeResult(Schema.Array(PlannedTask))(planned)
     if (EffectResult.isFailure(checked)) return refuse(sentences(problemsOf(checked.failure, planned), "the tasks"))
     const answer = planned as unknown as Schema.Json
-    return Effect.succeed({ answer, note: `${planned.length} tasks stand in for ${failing.contract.task}` })
+    return Effect.succeed({
+      answer,
+      note: `${planned.length === 1 ? "1 task stands" : `${planned.length} tasks stand`} in for ${failing.contract.task}`
+    })
   })
 
 /** What is wrong with one of the tasks by itself. */

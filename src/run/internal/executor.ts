@@ -36,6 +36,7 @@ import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { orderFor, type Sources } from "./orders.ts"
 import { byReference, readBack, type Store, store } from "./outputs.ts"
+import { many, overdue } from "./problems.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
 
@@ -238,14 +239,14 @@ export class Executor {
       }
     }
     if (draft.deadlineAt !== undefined && !draft.expired && draft.deadlineAt <= at) {
-      events.push({ _tag: "DeadlinePassed", at, subject: "", note: `The time of ${this.run} is over` })
+      events.push({ _tag: "DeadlinePassed", at, subject: "", note: capital(overdue(this.run, draft.deadlineAt)) })
     }
     if (draft.timed.size === 0) return events
     const reported = new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : [])))
     for (const id of draft.timed) {
       const due = draft.tasks.get(id)?.deadlineAt
       if (due !== undefined && due <= at && !reported.has(id)) {
-        events.push({ _tag: "DeadlinePassed", at, subject: id, note: `The time of ${id} is over` })
+        events.push({ _tag: "DeadlinePassed", at, subject: id, note: capital(overdue(id, due)) })
       }
     }
     return events
@@ -614,7 +615,9 @@ export class Executor {
     const reason = task?.dispatch?.id === order.dispatch ? task.dispatch.recalled : undefined
     if (reason === undefined || task === undefined) return Effect.void
     const late = reason === "deadline"
-    const why = late ? "its time is over" : `it was called back (${reason})`
+    const { deadlineAt, run } = this.known()
+    const over = task.expired ? overdue(task.id, task.deadlineAt) : overdue(run, deadlineAt)
+    const why = late ? over : `it was called back (${reason})`
     const { result } = failure(late ? "exhausted" : "transient", why)
     return Effect.map(counted(result, terms.allowance), (result) =>
       this.tell({
@@ -636,11 +639,13 @@ export class Executor {
       if (this.state?.status !== "running") return Effect.void
       const at = this.now()
       for (const event of this.dated(this.inbox.clear())) this.receive(event)
-      const note = `Asked to stop, with ${this.state.running} orders under way; resume to go on`
+      const note = `Asked to stop, with ${many(this.state.running, "order")} under way; resume to go on`
       return Effect.map(this.suspend("asked", note, at), () => this.acknowledge())
     }).pipe(Effect.catch((error) => Effect.logWarning(`Run: ${this.run} could not be left suspended`, error)))
   }
 }
+
+const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 const changed = ({ note, state, until, worker }: Change): News => ({
   _tag: "HealthChanged",

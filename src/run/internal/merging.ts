@@ -13,6 +13,7 @@ import type { Envelope, Missing, Usage } from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { GroupState, RunState, TaskState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
+import { isEnough } from "./enough.ts"
 import { thrown } from "./problems.ts"
 
 /** What a group comes to. */
@@ -21,13 +22,16 @@ export interface Whole {
   readonly result: Envelope
 }
 
+/** A part with the task behind it. */
+type Behind = Part & { readonly task: TaskState }
+
 const usable = (task: TaskState): boolean => task.status === "accepted" || task.status === "partial"
 
 const partsOf = (
   state: RunState,
   group: GroupState,
   results: Pick<Outcome.Fold, "result" | "usage">
-): ReadonlyArray<Part & { readonly task: TaskState }> =>
+): ReadonlyArray<Behind> =>
   group.tasks.flatMap((id) => {
     const task = state.tasks.get(id)
     if (task === undefined) return []
@@ -46,6 +50,12 @@ const partsOf = (
       }
     ]
   })
+
+/** A part as a merge is given it. */
+const bare = (behind: Behind): Part => {
+  const { task: _, ...part } = behind
+  return part
+}
 
 /** The outputs by task; of a task that was repeated, the newest. */
 const record = (parts: ReadonlyArray<Part>): EffectResult.Result<Schema.Json, string> => {
@@ -81,8 +91,9 @@ export const mergeGroup = (
 ): Whole => {
   const parts = partsOf(state, group, results)
   const one = chosen === undefined ? lastOf(group, parts) : parts.find(({ id }) => id === chosen)
-  const missing = missingOf(parts)
-  const stopped = group.stopping !== undefined && group.stopping.reason !== "accepted" ? group.stopping : undefined
+  const enough = isEnough(state, group)
+  const missing = enough ? [] : missingOf(parts)
+  const stopped = enough ? undefined : group.stopping
   if (one !== undefined) {
     if (one.result !== undefined && stopped === undefined) {
       const { outcome } = one.task.tries.findLast(({ version }) => version === one.task.result) ?? {
@@ -93,7 +104,7 @@ export const mergeGroup = (
     }
     if (one.result === undefined && stopped === undefined) return failed(parts, one.reason)
   }
-  const output = guarded(() => merge(parts))
+  const output = guarded(() => merge(parts.map(bare)))
   if (EffectResult.isFailure(output)) return failed(parts, stopped?.note ?? output.failure, isSpent(stopped))
   const lost = missing.length > 0 || stopped !== undefined
   const reasons: ReadonlyArray<Missing> =
@@ -125,16 +136,19 @@ const none: Usage = {}
 const lastOf = <A>(group: GroupState, parts: ReadonlyArray<A>): A | undefined =>
   group.kind === "follow-up" ? parts.at(-1) : undefined
 
-const missingOf = (parts: ReadonlyArray<Part & { readonly task: TaskState }>): ReadonlyArray<Missing> =>
+const missingOf = (parts: ReadonlyArray<Behind>): ReadonlyArray<Missing> =>
   parts.flatMap(({ id, reason, status, task }) =>
-    status === "accepted" || status === "skipped"
+    status === "accepted" || isNeedless(task)
       ? []
       : status === "partial"
         ? task.missing
         : [{ part: id, reason: reason === "" ? "it gave no result" : reason }]
   )
 
-const failed = (parts: ReadonlyArray<Part & { readonly task: TaskState }>, why: string, exhausted = false): Whole => {
+/** Whether a task was left out because there was enough without it; of what there was no budget for, something is missing. */
+const isNeedless = ({ missing, status }: TaskState): boolean => status === "skipped" && missing.length === 0
+
+const failed = (parts: ReadonlyArray<Behind>, why: string, exhausted = false): Whole => {
   const last = parts.findLast(({ task }) => !usable(task))?.task.tries.at(-1)
   const kind = exhausted ? "exhausted" : (last?.kind ?? "capability")
   const { outcome, result } = failure(kind, why)
@@ -149,15 +163,17 @@ const guarded = (run: () => EffectResult.Result<Schema.Json, string>): EffectRes
   }
 }
 
-const entryStatus = (task: TaskState): Aggregate.Delivery["status"] => {
+/** `enough`: whether the group is whole without those that gave nothing. */
+const entryStatus = (task: TaskState, enough: boolean): Aggregate.Delivery["status"] => {
+  if (task.status === "accepted") return "ok"
+  if (task.status === "partial") return "partial"
+  if (enough || isNeedless(task)) return "skipped"
   switch (task.status) {
-    case "accepted":
-      return "ok"
-    case "partial":
     case "blocked":
+      return "blocked"
     case "cancelled":
     case "skipped":
-      return task.status
+      return "cancelled"
     default:
       return task.tries.at(-1)?.outcome === "timed-out" || task.expired ? "timed-out" : "failed"
   }
@@ -168,14 +184,16 @@ export const deliveries = (
   state: RunState,
   group: GroupState,
   results: Pick<Outcome.Fold, "result" | "usage">
-): Readonly<Record<string, Aggregate.Delivery>> =>
-  Object.fromEntries(
+): Readonly<Record<string, Aggregate.Delivery>> => {
+  const enough = isEnough(state, group)
+  return Object.fromEntries(
     partsOf(state, group, results).map(({ reason, result, task, template }): [string, Aggregate.Delivery] => [
       template,
       {
-        status: entryStatus(task),
+        status: entryStatus(task, enough),
         cause: reason,
         ...(result?.output === undefined ? {} : { output: result.output, confidence: result.confidence })
       }
     ])
   )
+}

@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+import * as DateTime from "effect/DateTime"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -55,6 +57,24 @@ export const show = (value: unknown): string => {
     return count === 1 ? "{1 field}" : `{${count} fields}`
   }
   return String(value)
+}
+
+/**
+ * A count with its noun: `1 task`, `2 tasks`.
+ *
+ * @since 0.1.0
+ */
+export const many = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`
+
+/**
+ * Whose time is over, and when it was.
+ *
+ * @since 0.1.0
+ */
+export const overdue = (id: string, at: number | undefined): string => {
+  const when = at === undefined ? undefined : DateTime.make(at)
+  const since = when === undefined || Option.isNone(when) ? "" : ` (${DateTime.formatIso(when.value)})`
+  return `the time of ${id} is over${since}`
 }
 
 const plain = /^[A-Za-z_$][\w$-]*$/

@@ -8,7 +8,7 @@ import { localName, type Next, type Seen, type View } from "../../Coordinator.ts
 import type { Action, CoordinatorFacts, Spec } from "../../Decider.ts"
 import type { GroupState, RunState, TaskState } from "../../RunState.ts"
 import { hasEnded } from "../applying/draft.ts"
-import { thrown } from "../problems.ts"
+import { many, overdue, thrown } from "../problems.ts"
 
 /** The declared task that a group's coordinator belongs to; empty for the run itself. */
 const templateOf = (state: RunState, group: GroupState): string => {
@@ -54,9 +54,9 @@ const reasonToStop = (state: RunState, spec: Spec, group: GroupState, adds: bool
   if (stopping?.recall === true) return undefined
   if (group.id === "") {
     if (state.cancelled !== undefined) return { reason: "stop-requested", recall: true, note: state.cancelled }
-    if (state.expired) return { reason: "deadline", recall: true, note: "the time of the run is over" }
+    if (state.expired) return { reason: "deadline", recall: true, note: overdue(state.run, state.deadlineAt) }
   } else if (state.tasks.get(group.id)?.expired === true) {
-    return { reason: "deadline", recall: true, note: `the time of ${group.id} is over` }
+    return { reason: "deadline", recall: true, note: overdue(group.id, state.tasks.get(group.id)?.deadlineAt) }
   }
   if (stopping !== undefined) return undefined
   if (group.id === "" && state.spent !== undefined && isFinal(state, spec)) {
@@ -70,13 +70,20 @@ const reasonToStop = (state: RunState, spec: Spec, group: GroupState, adds: bool
   }
   const { quorum } = containment
   if (group.accepted >= quorum) {
-    return { reason: "accepted", recall: true, note: `${quorum} results are enough, and they are there` }
+    return { reason: "accepted", recall: true, note: enoughOf(quorum) }
   }
   if (!adds && group.accepted + group.open < quorum) {
-    return { reason: "no-ready-task", recall: true, note: `${quorum} accepted results cannot be reached any more` }
+    return {
+      reason: "no-ready-task",
+      recall: true,
+      note: `${many(quorum, "accepted result")} cannot be reached any more`
+    }
   }
   return undefined
 }
+
+const enoughOf = (quorum: number): string =>
+  quorum === 1 ? "1 result is enough, and it is there" : `${quorum} results are enough, and they are there`
 
 /** Whether a spent budget of the run stays spent: nobody is asked, or who was asked said no. */
 const isFinal = ({ unraised }: RunState, { policy }: Spec): boolean =>
@@ -167,7 +174,7 @@ const move = (state: RunState, group: GroupState, next: Next, spec: Spec, action
     case "Add": {
       const { note, tasks } = next
       if (group.tasks.length + tasks.length > spec.steps && group.kind !== "planner") {
-        const over = `the cap of ${spec.steps} steps is reached`
+        const over = `the cap of ${many(spec.steps, "step")} is reached`
         actions.push({ _tag: "StopGroup", group: id, reason: "budget-exceeded", recall: false, note: over })
       } else actions.push({ _tag: "AddTasks", group: id, tasks, note })
       return

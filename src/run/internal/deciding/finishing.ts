@@ -4,7 +4,10 @@
  * @since 0.1.0
  */
 import type { Action, Spec } from "../../Decider.ts"
-import type { RunState, TaskState, Try } from "../../RunState.ts"
+import type { RunState, TaskState } from "../../RunState.ts"
+import { isEnough } from "../enough.ts"
+import { many, shorten } from "../problems.ts"
+import { behindOf, described, standingOf } from "./standing.ts"
 
 type Finish = Extract<Action, { readonly _tag: "Finish" }>
 
@@ -18,33 +21,15 @@ const end = (status: Finish["status"], stopReason: Finish["stopReason"], note: s
 
 const usable = (task: TaskState): boolean => task.status === "accepted" || task.status === "partial"
 
-/** Whether somebody else did it than the worker that was to do it: who only checked what another delivered does not count. */
-const byStandIn = ({ expansions, group, tries, worker }: TaskState, behind: Try): boolean => {
-  if (expansions.includes("re-plan")) return true
-  // What was split or followed up is done by those who were to do it.
-  if (expansions.length > 0) return false
-  if (tries.some((each) => each.kind !== undefined && each.worker !== behind.worker)) return true
-  if (group !== undefined || worker === undefined || worker === behind.worker) return false
-  return tries.every((each) => each.worker !== worker)
-}
-
-/** Whether nobody is sure of it: neither its worker nor another one that delivered the same. */
-const isUnsure = ({ tries }: TaskState, behind: Try, { policy, workers }: Spec): boolean => {
-  const { confidence, digest, worker } = behind
-  if (confidence >= (workers.get(worker)?.confidence ?? policy.confidence)) return false
-  return !tries.some((each) => digest !== undefined && each.digest === digest && each.worker !== worker)
-}
-
 /** The end of a run that has nothing open and nothing to do. */
 export const finish = (state: RunState, spec: Spec): Finish => {
   const group = state.groups.get("")
   const stopping = group?.stopping
+  const late: Array<string> = []
   let accepted = 0
   let useful = 0
   let total = 0
   let deserted = false
-  let fellBack = false
-  let unsure = false
   let rejected = false
   let poor = false
   for (const id of group?.tasks ?? []) {
@@ -52,43 +37,42 @@ export const finish = (state: RunState, spec: Spec): Finish => {
     if (task === undefined) continue
     total += 1
     if (usable(task)) useful += 1
-    const behind = task.tries.findLast(({ version }) => version === task.result) ?? task.tries.at(-1)
-    if (task.status === "accepted") {
-      accepted += 1
-      if (behind !== undefined) {
-        unsure ||= isUnsure(task, behind, spec)
-        fellBack ||= byStandIn(task, behind)
-      }
-    } else if (task.status === "failed") {
+    if (task.expired && task.status !== "accepted") late.push(id)
+    if (task.status === "accepted") accepted += 1
+    else if (task.status === "failed") {
+      const behind = behindOf(task)
       poor ||= behind?.account !== undefined
       if (task.answers.at(-1)?.decision === "reject") rejected = true
       else deserted ||= behind?.kind === undefined || spec.policy.ladders[behind.kind].includes("other-worker")
     } else if (task.status === "rejected") rejected = true
   }
-  const count = `${accepted} of ${total} ${total === 1 ? "task" : "tasks"} accepted`
+  const over = late.length === 0 ? "" : `; the time of ${shorten(late.join(", "), 500)} was over`
+  const count = `${accepted} of ${many(total, "task")} accepted`
+  const counted = `${count}${over}`
   const some = useful > 0 ? "partial" : "failed"
-  if (stopping !== undefined && stopping.reason !== "accepted") {
-    const note = `${stopping.note}; ${count}`
+  const enough = group !== undefined && isEnough(state, group)
+  if (stopping !== undefined && (!enough || stopping.reason === "stop-requested")) {
+    const note = `${stopping.note}; ${counted}`
     return end(stopping.reason === "stop-requested" ? "cancelled" : some, stopping.reason, note)
   }
-  if (state.open > 0) return end(some, "no-ready-task", `${state.open} tasks can never become ready; ${count}`)
+  if (state.open > 0) {
+    return end(some, "no-ready-task", `${many(state.open, "task")} can never become ready; ${counted}`)
+  }
   if (useful === 0) {
-    if (poor) return end("failed", "budget-exceeded", `The budget allows no result; ${count}`)
-    if (rejected) return end("failed", "rejected-by-reviewer", `Nothing was let stand; ${count}`)
-    const note = total === 0 ? "No task was ever begun" : `No usable result; ${count}`
+    if (poor) return end("failed", "budget-exceeded", `The budget allows no result; ${counted}`)
+    if (rejected) return end("failed", "rejected-by-reviewer", `Nothing was let stand; ${counted}`)
+    const note = total === 0 ? "No task was ever begun" : `No usable result; ${counted}`
     return end("failed", "empty", note)
   }
   const whole = group?.whole
   if (whole !== undefined && whole.outcome !== "accepted" && whole.outcome !== "partial") {
-    return end("failed", "empty", `${whole.note}; ${count}`)
+    return end("failed", "empty", `${whole.note}; ${counted}`)
   }
-  const enough = stopping?.reason === "accepted" || isQuorum(group?.containment, accepted)
-  if (accepted === total && whole?.outcome === "partial") return end("partial", "accepted", `${whole.note}; ${count}`)
   if (accepted === total || enough) {
-    const how = [...(fellBack ? ["by a stand-in"] : []), ...(unsure ? ["with low confidence"] : [])].join(" and ")
-    const note = how === "" ? count : `${count}, ${how}`
-    if (accepted < total) return end("partial", "accepted", `${note}; that is the quorum`)
-    return end("completed", "accepted", note, how !== "")
+    if (whole?.outcome === "partial") return end("partial", "accepted", `${whole.note}; ${count}`)
+    const how = described(standingOf(state, spec))
+    const note = accepted === total ? count : `${count}, which is enough`
+    return end("completed", "accepted", how === "" ? note : `${note}, ${how}`, how !== "")
   }
   const reason =
     useful === total
@@ -100,11 +84,5 @@ export const finish = (state: RunState, spec: Spec): Finish => {
           : deserted
             ? "no-eligible-worker"
             : "no-ready-task"
-  return end("partial", reason, `${count}; the rest is named as missing`)
+  return end("partial", reason, `${counted}; the rest is named as missing`)
 }
-
-const isQuorum = (containment: unknown, accepted: number): boolean =>
-  typeof containment === "object" &&
-  containment !== null &&
-  "quorum" in containment &&
-  accepted >= Number(containment.quorum)

@@ -11,7 +11,7 @@ import * as Recovery from "../../Recovery.ts"
 import type { Decision, ReviewKind, ReviewReason, TaskEnd } from "../../RunEvent.ts"
 import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunState.ts"
 import { accountsOf, isAsked } from "../applying/draft.ts"
-import { shorten } from "../problems.ts"
+import { overdue, shorten } from "../problems.ts"
 import { canAgain, choose, declared, type Room, standIns, unaffordable } from "./routing.ts"
 
 const noFacts: TaskFacts = {
@@ -39,7 +39,7 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
   const { dispatch } = task
   if (dispatch !== undefined) {
     if (!task.expired || dispatch.recalled !== undefined) return undefined
-    const note = `${dispatch.id} is called back: the time of ${task.id} is over`
+    const note = `${dispatch.id} is called back: ${overdue(task.id, task.deadlineAt)}`
     return { _tag: "Recall", task: task.id, dispatch: dispatch.id, reason: "deadline", note }
   }
   const stopping = stopped(state, task)
@@ -48,8 +48,12 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
   const delivered = last !== undefined && last.kind === undefined ? last : undefined
   if (stopping !== undefined) {
     if (state.groups.has(task.id)) return undefined
-    // What is finished is kept before anything is cancelled.
-    if (delivered !== undefined) return keep(task, delivered)
+    // What is finished is kept before anything is cancelled, also when somebody was to look at it once more.
+    const kept = delivered ?? task.tries.slice(task.ladder).findLast(({ version }) => version === task.result)
+    if (kept !== undefined) return keep(task, kept)
+    // Of what is not needed nothing is missing.
+    if (stopping.reason === "accepted")
+      return endTask(task, "skipped", [], `${task.id} is not needed: ${stopping.note}`)
     const status = stopping.recall ? "cancelled" : "skipped"
     return endTask(task, status, [{ part: task.id, reason: stopping.note }], `${task.id} is not done: ${stopping.note}`)
   }
@@ -60,7 +64,7 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
   }
   // What came late still counts, but nothing is begun anew.
   if (task.expired && (delivered === undefined || task.tries.length === task.ladder)) {
-    return incomplete(spec, task, "its time is over", last ?? "exhausted")
+    return incomplete(spec, task, overdue(task.id, task.deadlineAt), last ?? "exhausted")
   }
   if (task.lost.length > 0 && !task.acceptMissing && task.tries.length === 0) return block(task)
   const { consult } = task
