@@ -189,7 +189,7 @@ export interface View {
  * - `Wait`: nothing, until a task ends.
  * - `Add`: tasks with ids of the group.
  * - `Consult`: a choice is asked for.
- * - `Review`: a person is asked.
+ * - `Review`: a person is asked. `choices`: the names of which one has to be the answer; absent when it is of another kind.
  * - `Stop`: the group takes no new orders and ends with this reason.
  * - `Done`: nothing more to add. `result`: the task whose result is the group's; without one the group's merge decides.
  *
@@ -200,7 +200,12 @@ export type Next =
   | { readonly _tag: "Wait" }
   | { readonly _tag: "Add"; readonly tasks: ReadonlyArray<PlannedTask>; readonly note: string }
   | { readonly _tag: "Consult"; readonly purpose: Purpose; readonly note: string }
-  | { readonly _tag: "Review"; readonly reason: ReviewReason; readonly note: string }
+  | {
+      readonly _tag: "Review"
+      readonly reason: ReviewReason
+      readonly choices?: ReadonlyArray<string> | undefined
+      readonly note: string
+    }
   | { readonly _tag: "Stop"; readonly reason: StopReason; readonly recall: boolean; readonly note: string }
   | { readonly _tag: "Done"; readonly result?: string | undefined; readonly note?: string | undefined }
 

@@ -230,11 +230,32 @@ export const spec = (options: {
 })
 
 /**
+ * A person to be asked.
+ *
+ * **Details**
+ *
+ * - `task`: absent when the run itself is concerned. `allowed`: what may be decided. `facts`: see `RunEvent.ReviewOpened`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Review {
+  readonly _tag: "Review"
+  readonly task?: string | undefined
+  readonly kind: ReviewKind
+  readonly reason: ReviewReason
+  readonly allowed: ReadonlyArray<Decision>
+  readonly facts: { readonly [name: string]: Schema.Json }
+  readonly note: string
+}
+
+/**
  * Something to be done.
  *
  * **Details**
  *
- * - `Dispatch`: give the order. `RefuseBudget`: do not, because an account has no room for it. `Confirm`: write down the
+ * - `Dispatch`: give the order. `approval`: what is asked instead when it is no order that a person approved; absent when it
+ *   needs nobody's approval. `RefuseBudget`: do not, because an account has no room for it. `Confirm`: write down the
  *   supervisor's own word. `Recall`: call an order back.
  * - `OpenGroup`: have a task carried out by tasks of its own, of its coordinator or of an answer. `AddTasks`, `StopGroup`,
  *   `Merge`: what a group needs. `result`: the task whose result is the group's.
@@ -249,6 +270,7 @@ export type Action =
       readonly task: string
       readonly worker: string
       readonly candidates: ReadonlyArray<string>
+      readonly approval?: Review | undefined
       readonly note: string
     }
   | {
@@ -297,15 +319,7 @@ export type Action =
     }
   | { readonly _tag: "Merge"; readonly group: string; readonly result?: string | undefined }
   | { readonly _tag: "Consult"; readonly subject: string; readonly purpose: Purpose; readonly note: string }
-  | {
-      readonly _tag: "Review"
-      readonly task?: string | undefined
-      readonly kind: ReviewKind
-      readonly reason: ReviewReason
-      readonly allowed: ReadonlyArray<Decision>
-      readonly facts: { readonly [name: string]: Schema.Json }
-      readonly note: string
-    }
+  | Review
   | {
       readonly _tag: "EndTask"
       readonly task: string

@@ -310,10 +310,11 @@ const heard = (view: Coordinator.View, routes: Routes, number: string, why: stri
   const answers = view.said.filter(({ decision, kind }) => kind === "routing" && decision === "answer")
   const last = answers.at(-1)
   const name = typeof last?.answer === "string" ? routeOf(routes, last.answer) : undefined
-  const allowed = listed([...[...routes.tasks.values()].map(({ id }) => id), "finish"])
+  const choices = [...[...routes.tasks.values()].map(({ id }) => id), "finish"]
+  const allowed = listed(choices)
   if (last !== undefined && (name === undefined || name === "none")) {
     const note = `${why}; ${last.by} answered ${show(last.answer)}, which is none of: ${allowed}`
-    return { _tag: "Review", reason: "no-route", note }
+    return { _tag: "Review", reason: "no-route", choices, note }
   }
   const routed = answers.filter(({ answer }) => {
     const route = typeof answer === "string" ? routeOf(routes, answer) : undefined
@@ -321,7 +322,7 @@ const heard = (view: Coordinator.View, routes: Routes, number: string, why: stri
   })
   const taken = view.tasks.filter(({ id }) => id.endsWith("-review")).length
   if (last === undefined || name === undefined || routed.length <= taken) {
-    return { _tag: "Review", reason: "no-route", note: `${why}; a person chooses one of: ${allowed}` }
+    return { _tag: "Review", reason: "no-route", choices, note: `${why}; a person chooses one of: ${allowed}` }
   }
   if (name === "finish") return { _tag: "Done", note: `${last.by} says that the work is finished: ${last.note}` }
   return give(view, routes, name, `${number}-review`, `${last.by} chose ${name}: ${last.note}`)

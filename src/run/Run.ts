@@ -74,7 +74,7 @@ import * as Budget from "./Budget.ts"
 import * as Contract from "./Contract.ts"
 import * as Desk from "./Desk.ts"
 import type { Draft } from "./internal/apply.ts"
-import { applyEvent } from "./internal/apply.ts"
+import { applyEvent, applySaid } from "./internal/apply.ts"
 import { make } from "./internal/executor.ts"
 import { notHere } from "./internal/inbox.ts"
 import { commit, fromRecord, toRecord } from "./internal/log.ts"
@@ -478,6 +478,10 @@ export const resumeIn: (
 /**
  * Somebody's word came too late, or is not one that was asked for. Nothing was changed.
  *
+ * **Details**
+ *
+ * - `command`: what was said, as in `the decision of r1/review/1`. `reason`: the field, what was there, and what is allowed.
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -486,7 +490,21 @@ export class CommandRefused extends Schema.TaggedError<CommandRefused>("espalier
   { run: Schema.String, command: Schema.String, reason: Schema.String }
 ) {
   override get message(): string {
-    return `${this.command} of ${this.run} is refused: ${this.reason}`
+    return `${this.command} is refused: ${this.reason}`
+  }
+}
+
+type FromOutside = Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
+
+/** What somebody said, in the words of whoever said it. */
+const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?: string }): string => {
+  switch (said._tag) {
+    case "ReviewDecided":
+      return `the decision of ${said.review}`
+    case "AutonomyChanged":
+      return `the change of the tier of ${run}`
+    case "CancelRequested":
+      return `the cancelling of ${run}`
   }
 }
 
@@ -494,9 +512,9 @@ export class CommandRefused extends Schema.TaggedError<CommandRefused>("espalier
 const command = Effect.fnUntraced(function* (
   office: Pick<Office.Office, "live"> | undefined,
   run: string,
-  news: Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
+  news: FromOutside
 ): Effect.fn.Return<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> {
-  const refuse = (reason: string) => new CommandRefused({ run, command: news._tag, reason })
+  const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
   const live = office?.live.get(run)
   if (live !== undefined) {
     const ack = Deferred.makeUnsafe<string | undefined>()
@@ -513,7 +531,7 @@ const command = Effect.fnUntraced(function* (
     const before = state.status
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const event: RunEvent = { ...news, at }
-    const next = applyEvent(state, event)
+    const next = applySaid(state, event)
     if (typeof next === "string") return yield* refuse(next)
     const listing = { status: next.status, desk: next.desk, startedAt: next.startedAt }
     const written = yield* commit(journal, {
@@ -536,8 +554,9 @@ const command = Effect.fnUntraced(function* (
  *
  * - `review`: its id, `run/review/n`. `decision`: one of those that it allows.
  * - `by`: who decides, a text that is not empty. `note`: why, in a sentence. Default none.
- * - `answer`: to a question, a route, or `{ reconcile: { field: value } }`.
- * - `raise`: what a spent budget is raised by.
+ * - `answer`: with the decision `answer`, and only then: see the table of {@link decide}.
+ * - `raise`: what a spent budget is raised by, by measure; where a `budget-increase` is approved, and only then. Measures that
+ *   the account limits, each > 0, and at least what `facts.needed` names; `{}` opens an account that was closed.
  *
  * @category models
  * @since 0.1.0
@@ -562,6 +581,16 @@ const Deciding = Schema.Struct({
 
 const decodeDeciding = decoder(Deciding, "error")
 
+/** What a review allows, to be told to whoever said something else; nothing when it is not known. */
+const allowedBy = (run: string, id: string): Effect.Effect<string, never, Journal.Journal> =>
+  foldRun(run).pipe(
+    Effect.map(({ state }) => {
+      const review = state.reviews.get(id)
+      return review === undefined ? "" : `; ${id} (${review.kind}) allows ${review.allowed.join(", ")}`
+    }),
+    Effect.orElseSucceed(() => "")
+  )
+
 const without = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
@@ -572,7 +601,28 @@ const without = (fields: object): object =>
  *
  * - `office`: where the run is being carried out, if it is. The decision then takes effect at once; otherwise it is written
  *   into the journal, and {@link resume} goes on from it.
- * - A decision is taken once. A second one, a late one, and one that was not asked for are refused with `CommandRefused`.
+ * - A decision is taken once. A second one, a late one, and one that was not asked for are refused with `CommandRefused`, and
+ *   nothing is written. So is a field that says nothing with the decision.
+ *
+ * | kind of review | decision | what happens |
+ * |---|---|---|
+ * | `action-approval` | `approve` | the worker gets the order of `facts.order`; an order with another `facts.digest`, or another worker, is asked about anew |
+ * | | `reject` | the task ends as `rejected`, its worker was never called |
+ * | `result-acceptance` | `approve` | the result is accepted |
+ * | | `reject` | the task ends as `rejected` |
+ * | | `retry` | the task is tried anew, with the note as a hint |
+ * | `question` | `answer` | the worker gets the task again, with `answer`: any JSON but null and an empty text |
+ * | | `accept-partial`, `reject` | what there is stands; the task ends as `rejected` |
+ * | `escalation` | `retry` | the task is tried anew, with the note as a hint |
+ * | | `accept-partial`, `reject` | what there is stands; the task ends as `rejected` |
+ * | `budget-increase` | `approve` | the account is raised by `raise`, and who waits for it goes on |
+ * | | `reject` | nothing more is spent of the account |
+ * | `scope-reduction` | `approve` | the requirements of `facts.drop` are dropped, and the task is tried anew |
+ * | | `reject` | the task ends with what there is |
+ * | `reconciliation` | `answer` | the field has the value of `answer`, `{ reconcile: { field: value } }` with the one field of `facts.field`; a value that does not fit is asked for once more |
+ * | | `accept-partial` | the field is left out, and named as missing |
+ * | `routing` | `answer` | the group goes on with `answer`: one of `facts.choices`, or the plan that was asked for |
+ * | | `accept-partial`, `reject` | the group ends with what there is; it is stopped as rejected |
  *
  * **Gotchas**
  *
@@ -590,7 +640,10 @@ export const decide = (
     const run = String(deciding.review).replace(/\/review\/[^/]*$/, "")
     if (EffectResult.isFailure(decoded)) {
       const reason = sentences(decoded.failure, "the decision")
-      return Effect.fail(new CommandRefused({ run, command: "ReviewDecided", reason }))
+      const command = named(run, { _tag: "ReviewDecided", review: String(deciding.review) })
+      return Effect.flatMap(allowedBy(run, deciding.review), (allowed) =>
+        Effect.fail(new CommandRefused({ run, command, reason: `${reason}${allowed}` }))
+      )
     }
     const { note = "no reason given", ...rest } = decoded.success
     return command(options?.office, run, { _tag: "ReviewDecided", ...rest, note })
@@ -639,7 +692,7 @@ export const changeTier = (
     const checked = Autonomy.change(change.from, { ...change, at: 0 })
     if (EffectResult.isFailure(checked)) {
       const reason = checked.failure.message
-      return Effect.fail(new CommandRefused({ run, command: "AutonomyChanged", reason }))
+      return Effect.fail(new CommandRefused({ run, command: named(run, { _tag: "AutonomyChanged" }), reason }))
     }
     const { from, to, who, why } = checked.success
     return command(options?.office, run, { _tag: "AutonomyChanged", from, to, by: who, note: why })

@@ -14,7 +14,7 @@
  * | `Consulted` `Decided` `DecisionFailed` | a choice was asked for (a route, a plan), and what came of it |
  * | `Routed` | a worker was chosen for a task, out of which candidates |
  * | `Confirmed` | the supervisor's own decision on an action that its autonomy does not cover by itself |
- * | `ContractRefused` | the contract for that worker was not valid; the worker never saw it |
+ * | `ContractRefused` | the order for that worker could not be made; the worker never saw it |
  * | `BudgetRefused` | what the order would cost did not fit into an account; the worker never saw it |
  * | `Reused` | the same order had been carried out already; its outcome stands |
  * | `Dispatched` | the order was given; written before the worker runs |
@@ -584,7 +584,16 @@ export const Overrun = Schema.TaggedStruct("Overrun", {
  *
  * - `review`: `run/review/n`, n from 1. `task`: absent when the run itself is concerned.
  * - `allowed`: what may be decided.
- * - `facts`: what a person needs to see, as plain data.
+ * - `facts`: what a person needs to see, as plain data, by `kind`:
+ *   - `action-approval`: `worker`, `risk`, `irreversible`, `tier`, `confidence` (of what the task builds on), `requester` and
+ *     `batchable` (see `Autonomy.Decision`), `order` (the contract; of an input of more than 4 KiB of JSON, or beyond 32 KiB of
+ *     them all, only the bytes, in `largeInputs`) and `digest`, for which alone an approval holds.
+ *   - `budget-increase`: `account`, `measure`, `limit`, `settled`, `reserved`, `asked` (of the measure, by the order),
+ *     `closed` (it was overrun), `estimate` (all that the order may use) and `needed` (the least raise, by measure).
+ *   - `question`: `worker`, `confidence`, `question`. `result-acceptance`, `escalation`: `worker`, `confidence`, as far as known.
+ *   - `scope-reduction`: `drop`, the requirements. `routing`: `group`, and `choices` where the answer is a name.
+ *   - `reconciliation`: `field`, `values`, `schema` of the field.
+ *   - Of a task always `task` and `tries`, how many it has had.
  *
  * @category models
  * @since 0.1.0
@@ -604,7 +613,7 @@ export const ReviewOpened = Schema.TaggedStruct("ReviewOpened", {
  * **Details**
  *
  * - `by`: who decided.
- * - `answer`: to a question, the value that was chosen, or the route that was taken.
+ * - `answer`: to a question, `{ reconcile: { field: value } }`, or the route that was taken; only with `answer`.
  * - `raise`: what a budget is raised by.
  *
  * @category models

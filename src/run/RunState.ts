@@ -72,6 +72,8 @@ export interface Try extends Schema.Schema.Type<typeof Try> {}
  *
  * - `dispatch`: absent when nothing was dispatched: a refused contract or reservation, a merged group, a reused outcome.
  * - `worker`: the kind of the coordinator where a group did it.
+ * - `outcome`: `rejected-contract` without a dispatch is an order that could not be made: its worker was never called, and
+ *   its `kind` is only that of the ladder by which others are tried.
  * - `status`: of the result; absent without one. `kind`, `reason`: absent when the worker delivered.
  * - `label`: what the result means to the group's coordinator. `order`, `digest`: of what was asked and
  *   of the output.
@@ -172,7 +174,8 @@ export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
  * - `expansions`: how it was carried out by tasks of its own so far. `ladder`: the tries before this index no longer count
  *   for recovery, because a person had it tried anew.
  * - `dropped`: requirements that a person let go.
- * - `approved`: workers that a person let have it. `confirmed`: workers that the supervisor let have it, or did not.
+ * - `approved`: the orders that a person let be given: to whom, and the digest of the contract; old journals do not have it,
+ *   and what is not known is asked anew. `confirmed`: workers that the supervisor let have it, or did not.
  * - `deadlineAt`: when its time is over; `expired`: it is. `heldAt`: since when a person is being waited for.
  *
  * @category models
@@ -204,7 +207,7 @@ export const TaskState = Schema.Struct({
   review: Schema.optionalKey(Schema.String),
   answers: Schema.Array(Answer),
   dropped: Schema.Array(Schema.String),
-  approved: Schema.Array(Schema.String),
+  approved: Schema.Array(Schema.Struct({ worker: Schema.String, digest: Schema.optionalKey(Schema.String) })),
   confirmed: Schema.Array(Schema.Struct({ worker: Schema.String, allowed: Schema.Boolean })),
   deadlineAt: Schema.optionalKey(Schema.Finite),
   expired: Schema.Boolean,
@@ -253,6 +256,10 @@ export interface ReviewState extends Schema.Schema.Type<typeof ReviewState> {}
 
 /**
  * A question to a person that is not decided.
+ *
+ * **Details**
+ *
+ * - `facts`: as in the event, without the `order`, which only people look at.
  *
  * @category models
  * @since 0.1.0

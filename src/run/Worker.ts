@@ -208,6 +208,10 @@ export type Requires<W> = W extends Worker<infer R> ? R : never
  *   is refused, and so is one that the store does not hold. Default none.
  * - `estimate`: what one dispatch is expected to use, to be reserved before it; see `Result.Usage`. Default nothing.
  * - `confidence`: below it, an answer of this worker counts as uncertain, between 0 and 1. Default: the recovery policy's.
+ * - `window`: how much it can take in, in whatever unit the desk uses throughout, such as tokens, a whole number >= 1. What
+ *   was too large for one worker goes to one with a larger window, or one that names none. Default none.
+ * - `irreversible`: whether what it does cannot be undone. A person is asked before each order then, at every autonomy tier,
+ *   and not the one who asked for it. Default false.
  * - `handle`: the work.
  *
  * @category models

@@ -199,6 +199,7 @@ describe("Router", () => {
       assert.deepStrictEqual(none.end, {
         _tag: "Review",
         reason: "no-route",
+        choices: ["research", "write", "spare", "finish"],
         note: "None of the tasks was chosen; a person chooses one of: research, write, spare, finish"
       })
       const bad = yield* run(["x"], { fallback: "spare" })

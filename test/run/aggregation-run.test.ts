@@ -185,7 +185,7 @@ describe("aggregation of a run", () => {
         yield* start(desk)
         const again = yield* goOn(desk, "answer", { answer: { reconcile: { owner: 7 } } })
         assert.strictEqual(again.status, "waiting")
-        const outcome = yield* goOn(desk, "answer", { answer: "bob" })
+        const outcome = yield* goOn(desk, "answer", { answer: { reconcile: { owner: 8 } } })
         assert.deepStrictEqual([outcome.status, outcome.conflicts.length], ["partial", 1])
       }).pipe(memory)
     )

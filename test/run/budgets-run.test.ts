@@ -111,7 +111,7 @@ describe("budgets of a run", () => {
         const desk = guarded([one], three, { limits: { tokens: 1_000 }, policy: { atCap: "review" } })
         yield* Run.start(desk, r1)
         const refused = yield* Effect.flip(say("approve"))
-        assert.include(refused.message, "can be approved only with a raise")
+        assert.include(refused.message, "raise is required")
         const outcome = yield* goOn(desk, "reject")
         assert.deepStrictEqual(
           [outcome.status, outcome.stopReason, (yield* one.calls).length],
@@ -120,14 +120,47 @@ describe("budgets of a run", () => {
       }).pipe(memory)
     )
 
-    it.effect("R-210 asks again when the raise is too small", () =>
+    it.effect("R-210 shows what is lacking, and refuses a raise that is still too small, with how much is needed", () =>
       Effect.gen(function* () {
         const one = dear()
         const desk = guarded([one], three, { limits: { tokens: 1_000 }, policy: { atCap: "review" } })
-        yield* Run.start(desk, r1)
-        const still = yield* goOn(desk, "approve", { raise: { tokens: 100 } })
-        assert.deepStrictEqual([still.status, still.reviews.length, (yield* one.calls).length], ["waiting", 1, 2])
-        assert.strictEqual((yield* goOn(desk, "approve", { raise: { tokens: 100 } })).status, "completed")
+        const waiting = yield* Run.start(desk, r1)
+        assert.deepStrictEqual(waiting.reviews[0]?.facts, {
+          task: "c",
+          tries: 1,
+          account: "run",
+          measure: "tokens",
+          limit: 1_000,
+          settled: 800,
+          reserved: 0,
+          asked: 400,
+          closed: false,
+          estimate: { tokens: 400 },
+          needed: { tokens: 200 }
+        })
+        assert.include(waiting.reviews[0]?.note, "approve with a raise of at least 200 tokens, or reject")
+        const before = yield* history("r1")
+        const refused = yield* Effect.flip(say("approve", { raise: { tokens: 199 } }))
+        assert.strictEqual(
+          refused.message,
+          "the decision of r1/review/1 is refused: raise.tokens must be at least 200, as run lacks 200 tokens, " +
+            "got 199; r1/review/1 (budget-increase) allows approve, reject"
+        )
+        assert.deepStrictEqual(yield* history("r1"), before)
+        assert.strictEqual((yield* goOn(desk, "approve", { raise: { tokens: 200 } })).status, "completed")
+      }).pipe(memory)
+    )
+
+    it.effect("R-210 opens an account that was overrun with a raise of nothing", () =>
+      Effect.gen(function* () {
+        const one = dear({ answers: [used(500)] })
+        const desk = guarded([one], three, { limits: { tokens: 5_000 }, policy: { atCap: "review" } })
+        const waiting = yield* Run.start(desk, r1)
+        const [review] = waiting.reviews
+        assert.deepInclude(review?.facts, { closed: true, needed: {}, settled: 500 })
+        assert.include(review?.note, "approve with a raise of {}, which opens run again")
+        const outcome = yield* goOn(desk, "approve", { raise: {} })
+        assert.deepStrictEqual([outcome.status, outcome.usage], ["completed", { tokens: 1_300 }])
       }).pipe(memory)
     )
 

@@ -42,10 +42,12 @@ describe("Run", () => {
       [
         "that was not asked for",
         { decision: "approve" },
-        "r1/review/1 can be decided by retry, accept-partial, reject, not by approve"
+        'decision must be one of retry, accept-partial, reject, got "approve"'
       ],
       ["by nobody", { by: " " }, 'by must be a text that is not empty, got " "'],
-      ["that is none", { decision: "maybe" as never }, "decision must be"],
+      ["that is none", { decision: "maybe" as never }, "r1/review/1 (escalation) allows retry, accept-partial, reject"],
+      ["with a field that there is not", { anwser: 1 } as never, "anwser is not a known field"],
+      ["by what it is called", { decision: "approve" }, "the decision of r1/review/1 is refused: decision must"],
       ["with a raise that is none", { raise: { tokens: -1 } }, "raise.tokens must be a whole number >= 0"]
     ]
     it.effect.each(refused)("refuses a decision %s", ([, fields, reason]) =>

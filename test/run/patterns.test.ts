@@ -252,7 +252,11 @@ describe("Patterns, in a run", () => {
       assert.strictEqual(waiting.status, "waiting")
       const [review] = waiting.reviews
       assert.deepStrictEqual([review?.kind, review?.reason], ["routing", "no-route"])
-      yield* Run.decide({ review: "r1/review/1", decision: "answer", by: "ann", answer: "write", note: "She knows" })
+      assert.deepStrictEqual(review?.facts["choices"], ["research", "write", "finish"])
+      const said = { review: "r1/review/1", decision: "answer", by: "ann", note: "She knows" } as const
+      const wrong = yield* Effect.flip(Run.decide({ ...said, answer: "wrote" }))
+      assert.include(wrong.message, 'answer must be one of research, write, finish, got "wrote"')
+      yield* Run.decide({ ...said, answer: "write" })
       const outcome = yield* Run.resume(built, "r1", { log: false })
       assert.strictEqual(outcome.status, "completed")
       assert.deepStrictEqual(calls, { two: 1 })

@@ -123,6 +123,8 @@ const cases: ReadonlyArray<Case> = [
   }
 ]
 
+const answerTo = (decision: RunEvent.Decision) => (decision === "answer" ? { answer: "The left one" } : {})
+
 const table = cases.flatMap((each) => each.ends.map(([decision, ...end]) => ({ ...each, decision, end })))
 
 describe("reviews of a run", () => {
@@ -145,7 +147,7 @@ describe("reviews of a run", () => {
           assert.deepInclude(waiting.reviews[0]?.facts, facts)
           // A run that waits is read, and nothing is done.
           assert.deepStrictEqual(yield* Run.resume(desk, "r1", { log: false }), waiting)
-          const outcome = yield* goOn(desk, decision)
+          const outcome = yield* goOn(desk, decision, answerTo(decision))
           assert.deepStrictEqual([outcome.results["a"]?.status, outcome.status, (yield* one.calls).length], [...end])
           assert.deepStrictEqual(outcome.reviews, [])
         }).pipe(memory)
@@ -161,7 +163,7 @@ describe("reviews of a run", () => {
           const office = yield* Office.open(desk, { log: false })
           const fiber = yield* Effect.forkChild(Run.startIn(office, r1))
           yield* settle
-          yield* say(decision, {}, office)
+          yield* say(decision, answerTo(decision), office)
           yield* TestClock.adjust("10 seconds")
           const outcome = yield* Fiber.join(fiber)
           assert.deepStrictEqual([outcome.results["a"]?.status, (yield* one.calls).length], [end[0], end[2]])
@@ -279,7 +281,7 @@ describe("reviews of a run", () => {
       const desk = guarded([asks], [task("a", { limits: { deadlineMillis: 5_000 } })])
       yield* Run.start(desk, r1)
       yield* TestClock.adjust("1 hour")
-      yield* say("answer")
+      yield* say("answer", { answer: "The left one" })
       const fiber = yield* Effect.forkChild(Run.resume(desk, "r1", { log: false }))
       yield* settle
       yield* TestClock.adjust("4999 millis")
@@ -295,7 +297,7 @@ describe("reviews of a run", () => {
       [
         "a decision that was not asked for",
         { decision: "answer" },
-        "can be decided by approve, reject, retry, not by answer"
+        'decision must be one of approve, reject, retry, got "answer"'
       ],
       ["a review that is not open", { review: "r1/review/2" }, "the review r1/review/2 is not open"],
       ["an id that is none", { review: "r1" }, "review must be an id such as RUN/review/1"],

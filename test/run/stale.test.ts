@@ -185,12 +185,16 @@ describe("A word that is not one", () => {
   const huge = "x".repeat(1_100_000)
   const table: ReadonlyArray<readonly [string, Partial<Run.Deciding>, string]> = [
     ["of an unknown review", { review: "r1/review/9" }, "the review r1/review/9 is not open"],
-    ["that is not allowed", { decision: "approve" }, "can be decided by retry, accept-partial, reject, not by approve"],
+    [
+      "that is not allowed",
+      { decision: "approve" },
+      'decision must be one of retry, accept-partial, reject, got "approve"'
+    ],
     ["by nobody", { by: " " }, "by must be"],
     ["of no review", { review: "r1" }, "review must be"],
     ["that is none", { decision: "maybe" as never }, "decision must be"],
     ["that is too large", { note: huge }, "the state would be larger than 1048576 bytes"],
-    ["with an answer that is too large", { answer: huge }, "the state would be larger than 1048576 bytes"]
+    ["with an answer where none is asked for", { answer: huge }, 'answer must not be given with the decision "retry"']
   ]
   const refused = (reason: string, deciding: Run.Deciding, office?: Office.Office<string>) =>
     Effect.gen(function* () {

@@ -204,7 +204,7 @@ describe("RunState.evolve", () => {
     ["the task a has ended: failed", [...tried, ended("a", "failed")], review("a")],
     ["the review r1/review/1 is not open", tried, said()],
     ["the review r1/review/1 is not open", [...tried, review("a"), said()], said("reject")],
-    ["r1/review/1 can be decided by retry, reject, not by approve", [...tried, review("a")], said("approve")],
+    ['decision must be one of retry, reject, got "approve"', [...tried, review("a")], said("approve")],
     ["the review r1/review/1 is not open", [...tried, review("a"), ended("a", "cancelled")], said()],
     ["the task a is awaiting-review", [...tried, review("a")], routed],
     ["the task a is awaiting-review", [...tried, review("a")], opened("a", "decompose")],

@@ -9,6 +9,7 @@ import { addTasks, type Draft, hasEnded, isAsked } from "./applying/draft.ts"
 import * as groups from "./applying/groups.ts"
 import * as orders from "./applying/orders.ts"
 import * as reviews from "./applying/reviews.ts"
+import { objection } from "./applying/saying.ts"
 import { end } from "./applying/tasks.ts"
 import { isQuorum } from "./enough.ts"
 
@@ -39,6 +40,16 @@ export const applyEvent = (draft: Draft | undefined, event: RunEvent): Draft | s
   if (!outside || still !== undefined) draft.lastAt = Math.max(draft.lastAt, event.at)
   if (draft.status === "running" || draft.status === "waiting") draft.status = isWaiting(draft) ? "waiting" : "running"
   return draft
+}
+
+/**
+ * As {@link applyEvent}, for what is said now: a decision is checked in full. Whoever wrote what a journal has did that.
+ *
+ * @since 0.1.0
+ */
+export const applySaid = (draft: Draft | undefined, event: RunEvent): Draft | string => {
+  const checks = event._tag === "ReviewDecided" && draft !== undefined && !over.has(draft.status)
+  return (checks ? objection(draft, event) : undefined) ?? applyEvent(draft, event)
 }
 
 /** What may happen to a run that was put down: it comes from people. */

@@ -26,8 +26,9 @@ import type { Terms } from "./dispatch.ts"
 import { judgeOf } from "./judging.ts"
 import { isLimitless } from "./limitless.ts"
 import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
-import { acceptedBy, contractOf, inputOf, orderFor, type Made, type Sources, templateOf } from "./orders.ts"
+import { acceptedBy, contractOf, inputOf, type Made, type Sources, templateOf } from "./orders.ts"
 import { type Problem, sentences, shorten, show, thrown } from "./problems.ts"
+import { ask, isApproved, orderOf, propose, refuse } from "./proposing.ts"
 import { Pulse } from "./pulse.ts"
 import { openAtTheEnd } from "./wholly.ts"
 
@@ -92,11 +93,8 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
       return merge(hands, action, at)
     case "Consult":
       return consult(hands, action, at)
-    case "Review": {
-      const { _tag: _, task, ...rest } = action
-      const review = `${hands.state().run}/review/${hands.state().reviewed + 1}`
-      return take({ _tag: "ReviewOpened", at, review, ...(task === undefined ? {} : { task }), ...rest })
-    }
+    case "Review":
+      return action.kind === "action-approval" ? propose(hands, action, at) : ask(hands, action, at)
     case "EndTask": {
       const { dispatch, missing, note, status, task } = action
       const behind = dispatch === undefined ? {} : { dispatch }
@@ -168,12 +166,17 @@ const beneath = (task: PlannedTask, prefix: string): PlannedTask => ({
 })
 
 const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Dispatch" }>, at: number): void => {
-  const { candidates, note, task: id, worker } = action
+  const { approval, candidates, note, task: id, worker } = action
   const { office, take } = hands
   const sources = hands.sources()
   const post = office.staff.posts.get(worker)
   const before = hands.state().tasks.get(id)
   if (post === undefined || before === undefined) return
+  const made = orderOf(sources, post.seat, hands.state(), before)
+  if (EffectResult.isFailure(made)) return refuse(hands, action, made.failure, at)
+  if (approval !== undefined && !isApproved(before, worker, made.success)) {
+    return propose(hands, approval, at, made.success)
+  }
   const next = `${hands.state().run}/${id}/${before.dispatches + 1}`
   const admitted = office.health.admit(worker, at, next)
   if (admitted._tag === "Refused") {
@@ -190,12 +193,6 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
   take({ _tag: "Routed", at, task: id, worker, candidates, note })
   const state = hands.state()
   const task = state.tasks.get(id) ?? before
-  const made = orderFor(sources, post.seat, state, task, task.dispatches + 1)
-  const refuse = (note: string) => {
-    office.health.report(worker, at, "interrupted", next)
-    take({ _tag: "ContractRefused", at, task: id, worker, note })
-  }
-  if (EffectResult.isFailure(made)) return refuse(made.failure)
   const { contract, dispatch } = made.success.order
   const template = templateOf(sources, task)
   const loops = state.groups.get(task.parent)?.kind
@@ -214,17 +211,6 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
   }
   const { deadlineMillis, ...limits } = contract.limits
   const amount = post.seat.worker.estimate
-  if (task.dispatches === 0 && Object.keys(limits).length > 0) {
-    // The task's own limits count from its first order on.
-    const account = `task:${id}`
-    const over = Budget.check(Budget.make({ [account]: limits }), [account], amount)
-    if (over !== undefined) {
-      const { asked, limit, measure } = over
-      return refuse(
-        `CONTRACT_INVALID: limits.${measure} must be at least the ${asked} that ${worker} needs, got ${limit}`
-      )
-    }
-  }
   const deadlineAt = task.deadlineAt ?? (deadlineMillis === undefined ? undefined : at + deadlineMillis)
   take({
     _tag: "Dispatched",

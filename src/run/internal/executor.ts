@@ -25,7 +25,7 @@ import * as Outcome from "../Outcome.ts"
 import * as Recovery from "../Recovery.ts"
 import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
 import type { TaskState } from "../RunState.ts"
-import { applyEvent, type Draft } from "./apply.ts"
+import { applyEvent, applySaid, type Draft } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
 import { failure } from "./attempt.ts"
 import { asking, beginning, type Beginning, carryOut, type Hands } from "./carrying.ts"
@@ -34,9 +34,10 @@ import { counted, dispatch, type Finished, report, leftBehind } from "./dispatch
 import { Inbox, notHere } from "./inbox.ts"
 import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
-import { orderFor, type Sources } from "./orders.ts"
+import { type Made, orderFor, type Sources } from "./orders.ts"
 import { byReference, readBack, type Store, store } from "./outputs.ts"
 import { many, overdue } from "./problems.ts"
+import { isApproved } from "./proposing.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
 
@@ -254,7 +255,7 @@ export class Executor {
 
   /** Takes an event that may be refused; the reason when it was. */
   private offer(event: RunEvent): string | undefined {
-    const next = applyEvent(this.state, event)
+    const next = applySaid(this.state, event)
     if (typeof next === "string") return next
     this.state = next
     this.fold.add(event)
@@ -519,11 +520,17 @@ export class Executor {
     const open = task?.dispatch
     if (task === undefined || open === undefined) return
     const post = this.office.staff.posts.get(open.worker)
-    const made =
-      post === undefined
-        ? EffectResult.fail(`CONTRACT_INVALID: there is no worker ${open.worker}`)
-        : orderFor(this.from(), post.seat, this.known(), task, task.dispatches)
     const { id, worker } = open
+    const again =
+      post === undefined
+        ? EffectResult.fail(`CONTRACT_INVALID: there is no worker ${worker}`)
+        : orderFor(this.from(), post.seat, this.known(), task, task.dispatches)
+    const bound = task.approved.some((each) => each.worker === worker && each.digest !== undefined)
+    const made = EffectResult.flatMap(again, (made): EffectResult.Result<Made, string> =>
+      bound && !isApproved(task, worker, made)
+        ? EffectResult.fail(`it is not the order that a person let ${worker} have`)
+        : EffectResult.succeed(made)
+    )
     if (EffectResult.isSuccess(made)) {
       this.orders.push(beginning(this.hands, task.id, worker, made.success, open.digest !== undefined))
       if (open.recalled !== undefined) this.recalls.push(id)

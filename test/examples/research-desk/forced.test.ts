@@ -274,7 +274,7 @@ describe("the research desk", () => {
       Effect.gen(function* () {
         const error = yield* Effect.flip(run({ force: "escalate", answer: "approve" }))
         assert.strictEqual(error._tag, "CommandRefused")
-        assert.include(error.message, "retry, accept-partial, reject, not by approve")
+        assert.include(error.message, 'retry, accept-partial, reject, got "approve"')
       })
     )
 

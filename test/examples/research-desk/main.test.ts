@@ -82,7 +82,7 @@ describe("the research desk", () => {
       const run = /^run (\S+)$/m.exec(waiting.stdout)?.[1] ?? ""
       const refused = yield* start(folder, "--resume", run, "--answer", "approve")
       assert.strictEqual(refused.code, 3)
-      assert.match(refused.stderr, /^research-desk: .* retry, accept-partial, reject, not by approve\n$/)
+      assert.match(refused.stderr, /^research-desk: .* retry, accept-partial, reject, got "approve"\n$/)
       const resumed = yield* start(folder, "--resume", run, "--answer", "retry")
       assert.strictEqual(resumed.code, 0, resumed.stderr)
       assert.match(resumed.stdout, /^article, verdict APPROVED/m)

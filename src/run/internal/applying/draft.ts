@@ -8,7 +8,7 @@
 import * as Budget from "../../Budget.ts"
 import type { Envelope } from "../../Result.ts"
 import type { PlannedTask, TaskEnd } from "../../RunEvent.ts"
-import type { GroupState, ReviewState, RunState, TaskState } from "../../RunState.ts"
+import type { GroupState, ReviewState, RunState, TaskState, Try } from "../../RunState.ts"
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -172,6 +172,10 @@ const place = (
     reason: ""
   })
 }
+
+/** Whether a try is an order that could not be made, and that its worker has never seen. */
+export const isUnmade = ({ dispatch, outcome, worker }: Pick<Try, "dispatch" | "outcome" | "worker">): boolean =>
+  outcome === "rejected-contract" && dispatch === undefined && worker.includes(".")
 
 /** Whether a person is being asked to raise an account. */
 export const isAsked = ({ reviews }: Pick<RunState, "reviews">, account: string): boolean => {

@@ -9,9 +9,10 @@ import * as Budget from "../../Budget.ts"
 import type { Of } from "../../RunEvent.ts"
 import type { Answer, ReviewState, TaskState } from "../../RunState.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
+import { undecidable } from "./saying.ts"
 
 export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
-  const { _tag: _, at, review, task: id, ...rest } = event
+  const { _tag: _, at, facts: shown, review, task: id, ...rest } = event
   const next = `${draft.run}/review/${draft.reviewed + 1}`
   if (review !== next) return `the next review is ${next}, not ${review}`
   if (id === undefined) {
@@ -36,8 +37,10 @@ export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefi
     }
   }
   draft.reviewed += 1
-  draft.size += JSON.stringify(event.facts).length + event.note.length + 160
-  draft.reviews.set(review, { ...rest, review, at, ...(id === undefined ? {} : { task: id }) })
+  // What is ordered is for people to see; the digest of it is what the state goes by.
+  const { order: _o, ...facts } = shown
+  draft.size += JSON.stringify(facts).length + event.note.length + 160
+  draft.reviews.set(review, { ...rest, facts, review, at, ...(id === undefined ? {} : { task: id }) })
   return undefined
 }
 
@@ -45,9 +48,8 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
   const { answer, at, by, decision, note, raise, review: id } = event
   const review = draft.reviews.get(id)
   if (review === undefined) return `the review ${id} is not open`
-  if (!review.allowed.includes(decision)) {
-    return `${id} can be decided by ${review.allowed.join(", ")}, not by ${decision}`
-  }
+  const wrong = undecidable(review, event)
+  if (wrong !== undefined) return wrong
   const bytes = note.length + 160 + (answer === undefined ? 0 : JSON.stringify(answer).length)
   const large = outgrown(draft, bytes, "this answer")
   if (large !== undefined) return large
@@ -95,7 +97,7 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
 const heard = (task: TaskState, said: Answer, facts: ReviewState["facts"], at: number): TaskState => {
   const { heldAt, review: _, ...rest } = task
   const { decision, kind } = said
-  const { drop, worker } = facts
+  const { digest, drop, worker } = facts
   const approves = decision === "approve"
   const anew =
     decision === "retry" ||
@@ -113,6 +115,8 @@ const heard = (task: TaskState, said: Answer, facts: ReviewState["facts"], at: n
         ? [...task.dropped, ...drop.filter((each) => typeof each === "string")]
         : task.dropped,
     approved:
-      approves && kind === "action-approval" && typeof worker === "string" ? [...task.approved, worker] : task.approved
+      approves && kind === "action-approval" && typeof worker === "string"
+        ? [...task.approved, { worker, ...(typeof digest === "string" ? { digest } : {}) }]
+        : task.approved
   }
 }

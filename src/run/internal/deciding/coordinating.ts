@@ -190,7 +190,7 @@ const move = (state: RunState, group: GroupState, next: Next, spec: Spec, action
       return
     }
     case "Review": {
-      const { note, reason } = next
+      const { choices, note, reason } = next
       const on = id === "" ? {} : { task: id }
       actions.push({
         _tag: "Review",
@@ -198,7 +198,7 @@ const move = (state: RunState, group: GroupState, next: Next, spec: Spec, action
         kind: "routing",
         reason,
         allowed: ["answer", "accept-partial", "reject"],
-        facts: { group: id },
+        facts: { group: id, ...(choices === undefined ? {} : { choices }) },
         note
       })
       return

@@ -5,6 +5,7 @@
  */
 import type { Action, Spec } from "../../Decider.ts"
 import type { RunState, TaskState } from "../../RunState.ts"
+import { isUnmade } from "../applying/draft.ts"
 import { isEnough } from "../enough.ts"
 import { many, shorten } from "../problems.ts"
 import { behindOf, described, standingOf } from "./standing.ts"
@@ -32,6 +33,7 @@ export const finish = (state: RunState, spec: Spec): Finish => {
   let deserted = false
   let rejected = false
   let poor = false
+  const unmade: Array<string> = []
   for (const id of group?.tasks ?? []) {
     const task = state.tasks.get(id)
     if (task === undefined) continue
@@ -43,12 +45,14 @@ export const finish = (state: RunState, spec: Spec): Finish => {
       const behind = behindOf(task)
       poor ||= behind?.account !== undefined
       if (task.answers.at(-1)?.decision === "reject") rejected = true
+      else if (task.tries.length > 0 && task.tries.every(isUnmade)) unmade.push(task.id)
       else deserted ||= behind?.kind === undefined || spec.policy.ladders[behind.kind].includes("other-worker")
     } else if (task.status === "rejected") rejected = true
   }
   const over = late.length === 0 ? "" : `; the time of ${shorten(late.join(", "), 500)} was over`
+  const none = unmade.length === 0 ? "" : `; no order could be made for ${shorten(unmade.join(", "), 500)}`
   const count = `${accepted} of ${many(total, "task")} accepted`
-  const counted = `${count}${over}`
+  const counted = `${count}${over}${none}`
   const some = useful > 0 ? "partial" : "failed"
   const enough = group !== undefined && isEnough(state, group)
   if (stopping !== undefined && (!enough || stopping.reason === "stop-requested")) {

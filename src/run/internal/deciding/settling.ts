@@ -6,11 +6,12 @@
 import * as Autonomy from "../../Autonomy.ts"
 import * as Budget from "../../Budget.ts"
 import * as Confidence from "../../Confidence.ts"
-import type { Action, Spec, TaskFacts, WorkerFacts } from "../../Decider.ts"
+import type { Action, Review, Spec, TaskFacts, WorkerFacts } from "../../Decider.ts"
 import * as Recovery from "../../Recovery.ts"
 import type { Decision, ReviewKind, ReviewReason, TaskEnd } from "../../RunEvent.ts"
 import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunState.ts"
-import { accountsOf, isAsked } from "../applying/draft.ts"
+import { accountsOf, isAsked, isUnmade } from "../applying/draft.ts"
+import { inWords, shortOf } from "../applying/raising.ts"
 import { overdue, shorten } from "../problems.ts"
 import { canAgain, choose, declared, type Room, standIns, unaffordable } from "./routing.ts"
 
@@ -111,8 +112,8 @@ const review = (
   reason: ReviewReason,
   allowed: ReadonlyArray<Decision>,
   note: string,
-  facts: Extract<Action, { readonly _tag: "Review" }>["facts"] = {}
-): Action => ({
+  facts: Review["facts"] = {}
+): Review => ({
   _tag: "Review",
   task: task.id,
   kind,
@@ -156,7 +157,8 @@ const give = (
   const worker = spec.workers.get(name)
   if (worker === undefined || room.free <= 0 || room.at(worker) <= 0) return undefined
   const gate = gated(state, spec, task, worker, why)
-  if (gate !== undefined) return gate
+  const approval = gate?._tag === "Review" && isApproved(task, name) ? gate : undefined
+  if (gate !== undefined && approval === undefined) return gate
   const over = unaffordable(state, task, worker, room)
   if (over !== undefined) {
     const { account, asked, closed, limit, measure, reserved, settled } = over
@@ -166,23 +168,30 @@ const give = (
     return { _tag: "RefuseBudget", task: task.id, worker: name, account, measure, limit, asked, note }
   }
   room.take(state, task, worker)
-  return { _tag: "Dispatch", task: task.id, worker: name, candidates: names, note: why }
+  const asked = approval === undefined ? {} : { approval }
+  return { _tag: "Dispatch", task: task.id, worker: name, candidates: names, ...asked, note: why }
 }
 
+/** Whether a person let a worker have some order of a task. Which one it was is looked at when there is one to give. */
+const isApproved = ({ approved }: TaskState, name: string): boolean => approved.some(({ worker }) => worker === name)
+
 /** What stands between a task and a worker whose action needs somebody's word. */
-const gated = (state: RunState, spec: Spec, task: TaskState, worker: WorkerFacts, why: string): Action | undefined => {
+const gated = (
+  state: RunState,
+  spec: Spec,
+  task: TaskState,
+  worker: WorkerFacts,
+  why: string
+): Review | Extract<Action, { readonly _tag: "Confirm" }> | undefined => {
   const { irreversible, name, risk } = worker
-  const confidence = basis(state, task)
-  const decision = Autonomy.decide(state.tier, {
-    risk,
-    irreversible,
-    lowConfidence: confidence < spec.policy.confidence
-  })
-  if (decision._tag === "Run" || task.approved.includes(name)) return undefined
+  const { confidence, of } = basis(state, task)
+  const lowConfidence = confidence < spec.policy.confidence
+  const decision = Autonomy.decide(state.tier, { risk, irreversible, lowConfidence })
+  if (decision._tag === "Run") return undefined
   if (decision._tag === "Confirm") {
     const known = task.confirmed.findLast((each) => each.worker === name)
     if (known?.allowed === true) return undefined
-    if (known === undefined) {
+    if (known === undefined && !isApproved(task, name)) {
       const { estimate } = worker
       const verdict = Autonomy.confirm(
         {
@@ -203,18 +212,24 @@ const gated = (state: RunState, spec: Spec, task: TaskState, worker: WorkerFacts
   }
   const requester = decision._tag === "Person" ? decision.requester : "allowed"
   const batchable = decision._tag === "Person" && decision.batchable
-  const asked = `${name} may do ${task.id} only with a person's approval (risk ${risk}, autonomy ${state.tier}); ${why}`
-  const facts = { worker: name, risk, tier: state.tier, requester, batchable }
+  const because = [`risk ${risk}`, `autonomy ${state.tier}`]
+  if (irreversible) because.push("it cannot be undone")
+  if (lowConfidence) because.push(`it builds on ${of}, whose confidence is only ${confidence}`)
+  const others = task.approved.flatMap((each) => (each.worker === name ? [] : [each.worker]))
+  if (others.length > 0) because.push(`what was approved was for ${list([...new Set(others)])}`)
+  const asked = `${name} may do ${task.id} only with a person's approval (${because.join(", ")}); ${why}`
+  const facts = { worker: name, risk, irreversible, tier: state.tier, confidence, requester, batchable }
   return review(task, "action-approval", "autonomy", ["approve", "reject"], asked, facts)
 }
 
-/** The confidence of what a task builds on: the lowest of what it needs. */
-const basis = (state: RunState, task: TaskState): number => {
-  let least = 1
+/** The confidence of what a task builds on: the lowest of what it needs, and whose that is. */
+const basis = (state: RunState, task: TaskState): { readonly confidence: number; readonly of: string } => {
+  let least = { confidence: 1, of: "" }
   for (const need of task.needs) {
     const before = state.tasks.get(need)
     const behind = before?.tries.findLast(({ version }) => version === before.result)
-    if (behind !== undefined) least = Math.min(least, behind.confidence)
+    if (behind !== undefined && behind.confidence < least.confidence)
+      least = { confidence: behind.confidence, of: need }
   }
   return least
 }
@@ -376,7 +391,9 @@ const recover = (
   kind: NonNullable<Try["kind"]>,
   room: Room
 ): Action | undefined => {
-  const failed = `${last.worker} failed (${kind}: ${last.reason ?? "no reason given"})`
+  const unmade = isUnmade(last)
+  const { reason: said = "no reason given" } = last
+  const failed = unmade ? said : `${last.worker} failed (${kind}: ${said})`
   if (last.account !== undefined && spec.policy.atCap === "review") {
     const worker = spec.workers.get(last.worker)
     // One question for each account: the others who need it wait for its answer.
@@ -387,8 +404,16 @@ const recover = (
     }
     if (state.unraised.includes(last.account)) return incomplete(spec, task, failed, last)
     room.asked.add(last.account)
-    const asked = `${last.reason}; more may be spent only if a person says so`
-    return review(task, "budget-increase", "budget", ["approve", "reject"], asked, { account: last.account })
+    const { account, asked, closed, limit, measure, reserved, settled } = over
+    const { estimate = {} } = worker ?? {}
+    const needed = shortOf(room.ledger.accounts.get(account), estimate)
+    const how =
+      Object.keys(needed).length === 0
+        ? `approve with a raise of {}, which opens ${account} again, or more`
+        : `approve with a raise of at least ${inWords(needed)}`
+    const note = `${said}; more may be spent only if a person says so: ${how}, or reject`
+    const facts = { account, measure, limit, settled, reserved, asked, closed, estimate: { ...estimate }, needed }
+    return review(task, "budget-increase", "budget", ["approve", "reject"], note, facts)
   }
   const history: Array<Recovery.Failed> = []
   for (const { kind, worker } of task.tries.slice(task.ladder)) if (kind !== undefined) history.push({ worker, kind })
@@ -417,7 +442,11 @@ const recover = (
     }
     case "Incomplete": {
       const why =
-        step.because === "no-other-worker" ? "no other worker is left" : `a failure of this kind is not retried`
+        step.because === "no-other-worker"
+          ? unmade
+            ? "nobody else can have it"
+            : "no other worker is left"
+          : `a failure of this kind is not retried`
       return incomplete(spec, task, `${failed}; ${why}`, last)
     }
   }
