@@ -204,6 +204,10 @@ export const fold = (): Fold => {
   let coordinator = "plan"
   let head: Pick<Outcome, "run" | "desk" | "version" | "startedAt"> | undefined
   let end: Pick<Outcome, "status" | "stopReason" | "degraded" | "endedAt" | "note"> = open("")
+  const charge = (task: string, used: Usage): void => {
+    sum(usage, used)
+    for (let each = entries.get(task); each !== undefined; each = entries.get(each.within)) sum(each.usage, used)
+  }
   return {
     add: (event) => {
       audit.add(event)
@@ -233,6 +237,7 @@ export const fold = (): Fold => {
           return
         }
         case "RunSuspended": {
+          for (const { task, usage } of event.interrupted ?? []) charge(task, usage)
           end = { status: "suspended", degraded: false, endedAt: event.at, note: event.note }
           return
         }
@@ -266,11 +271,7 @@ export const fold = (): Fold => {
           return
         }
         case "Reported": {
-          const { task } = event
-          sum(usage, event.result.usage)
-          for (let each = entries.get(task); each !== undefined; each = entries.get(each.within)) {
-            sum(each.usage, event.result.usage)
-          }
+          charge(event.task, event.result.usage)
         }
       }
       if ("task" in event && event.task !== undefined) enter(entries, event.task, event)

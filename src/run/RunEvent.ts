@@ -695,10 +695,20 @@ export const Noticed = Schema.TaggedStruct("Noticed", { at, subject: Schema.Stri
 export const RunResumed = Schema.TaggedStruct("RunResumed", { at, note })
 
 /**
+ * **Details**
+ *
+ * - `interrupted`: what the calls of orders under way had used when the run was put down, as far as it is known. It is
+ *   charged now; the orders keep what was set aside for them, and what they use when they are given again comes on top.
+ *
  * @category models
  * @since 0.1.0
  */
-export const RunSuspended = Schema.TaggedStruct("RunSuspended", { at, reason: SuspendReason, note })
+export const RunSuspended = Schema.TaggedStruct("RunSuspended", {
+  at,
+  reason: SuspendReason,
+  interrupted: Schema.optionalKey(Schema.Array(Schema.Struct({ task, dispatch, usage: Usage }))),
+  note
+})
 
 /**
  * @category models

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { Failure } from "espalier"
-import { Budget, Office, Plan, Result, Run, RunState } from "espalier/run"
+import { Budget, Office, Outcome, Plan, Result, Run, RunState } from "espalier/run"
 import { Fake } from "espalier/testing"
 
 import { elapse, gate, history, memory, settle, task, worker } from "./desks.ts"
@@ -351,6 +351,48 @@ describe("budgets of a run", () => {
         const ledger = yield* ledgerOf()
         assert.deepStrictEqual([ledger.accounts.get("run")?.settled, ledger.reservations.size], [{ tokens }, 0])
       }).pipe(Effect.scoped, memory)
+    )
+
+    it.effect.each([
+      ["a call that has ended", 120, Effect.void],
+      ["a call that was under way, by what was set aside for it", 200, Effect.never]
+    ] as const)("D34 D35 an interrupted order is charged before it is given again: %s", ([, first, call]) =>
+      Effect.gen(function* () {
+        let times = 0
+        const held = gate()
+        const one = worker(
+          "one",
+          ({ allowance }) =>
+            Effect.gen(function* () {
+              if (++times > 1)
+                return yield* allowance.call({ tokens: 50 }, Effect.succeed("done"), () => ({ tokens: 50 }))
+              yield* Effect.forkScoped(held.wait)
+              yield* allowance.call({ tokens: 200 }, call, () => (call === Effect.never ? {} : { tokens: 120 }))
+              return yield* Effect.never
+            }),
+          { estimate: { tokens: 400 } }
+        )
+        const inner = Plan.make<unknown>([{ id: "a", worker: "d.one", objective: "A" }])
+        const desk = guarded([one], [{ id: "in", by: inner, objective: "In" }], { limits: { tokens: 5_000 } })
+        const fiber = yield* Effect.forkChild(Run.start(desk, r1))
+        yield* held.reached
+        yield* settle
+        yield* Fiber.interrupt(fiber)
+        const down = yield* ledgerOf()
+        assert.deepStrictEqual(down.accounts.get("run")?.settled, { tokens: first })
+        assert.deepStrictEqual([...down.reservations.keys()], ["r1/in/a/1"])
+        assert.deepStrictEqual((yield* Run.outcome("r1")).usage, { tokens: first })
+        const outcome = yield* Run.resume(desk, "r1", { log: false })
+        assert.deepStrictEqual([outcome.status, outcome.usage], ["completed", { tokens: first + 50 }])
+        const ledger = yield* ledgerOf()
+        for (const account of ["run", "domain:d", "worker:d.one"]) {
+          assert.deepStrictEqual(ledger.accounts.get(account)?.settled, { tokens: first + 50 }, account)
+        }
+        assert.strictEqual(ledger.reservations.size, 0)
+        const fold = Outcome.fold()
+        for (const event of yield* history("r1")) fold.add(event)
+        assert.deepStrictEqual(fold.usage("in"), { tokens: first + 50 })
+      }).pipe(memory)
     )
 
     it.effect("R-210 keeps one account over the attempts of a dispatch", () =>

@@ -211,6 +211,11 @@ describe("RunState.evolve", () => {
     ["the tier is medium, not full", [plan], tier("full")],
     ["the end of the run is asked for already", [plan, cancel], cancel],
     // time
+    [
+      "r1/a/2 is not open",
+      order,
+      { ...suspended, interrupted: [{ task: "a", dispatch: "r1/a/2", usage: { tokens: 1 } }] } as Event
+    ],
     ["the time of the run is over already", [plan, late("")], late("")],
     ["the time of a is over already", [plan, late("a")], late("a")],
     ['there is no task "z"', [plan], late("z")],

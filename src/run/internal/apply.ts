@@ -115,11 +115,8 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
   switch (event._tag) {
     case "RunResumed":
       return resume(draft, event)
-    case "RunSuspended": {
-      draft.status = "suspended"
-      draft.suspended = event.reason
-      return undefined
-    }
+    case "RunSuspended":
+      return suspend(draft, event)
     case "RunFinished":
       return finish(draft, event)
     case "TasksAdded":
@@ -208,6 +205,22 @@ const postpone = (draft: Draft, tasks: ReadonlyArray<string>, millis: number): v
     const task = draft.tasks.get(id)
     if (task?.deadlineAt !== undefined) draft.tasks.set(id, { ...task, deadlineAt: task.deadlineAt + millis })
   }
+}
+
+const suspend = (draft: Draft, { interrupted = [], reason }: Of<"RunSuspended">): string | undefined => {
+  for (const { dispatch, task } of interrupted) {
+    if (draft.tasks.get(task)?.dispatch?.id !== dispatch) return `${dispatch} is not open`
+  }
+  draft.status = "suspended"
+  draft.suspended = reason
+  for (const { dispatch, usage } of interrupted) {
+    // What was set aside stays so: the order is given again.
+    const accounts = draft.ledger.reservations.get(dispatch)?.accounts ?? []
+    const id = `${dispatch} interrupted`
+    draft.ledger.reservations.set(id, { accounts, amount: {} })
+    Budget.settle(draft.ledger, { id, used: usage })
+  }
+  return undefined
 }
 
 /** While nobody carried the run out its deadlines stood still. */

@@ -23,6 +23,7 @@ import type { Change } from "../Health.ts"
 import type { Office } from "../Office.ts"
 import * as Outcome from "../Outcome.ts"
 import * as Recovery from "../Recovery.ts"
+import type { Usage } from "../Result.ts"
 import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
 import type { TaskState } from "../RunState.ts"
 import { applyEvent, applySaid, type Draft } from "./apply.ts"
@@ -87,6 +88,8 @@ export class Executor {
   private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
   private acks: Array<Deferred.Deferred<string | undefined>> = []
   private readonly fibers = new Map<string, Fiber.Fiber<void>>()
+  /** What orders had used that were interrupted because the run is put down, by dispatch. */
+  private readonly interruptions = new Map<string, { readonly task: string; readonly usage: Usage }>()
   private readonly asked = new Map<string, { readonly subject: string; readonly fiber: Fiber.Fiber<void> }>()
   /** All that was begun and has not ended. */
   private readonly alive = new Set<Fiber.Fiber<void>>()
@@ -269,11 +272,17 @@ export class Executor {
   }
 
   /** Puts the run down. */
-  suspend(reason: SuspendReason, note: string, at: number): Effect.Effect<void, Refused> {
+  suspend(
+    reason: SuspendReason,
+    note: string,
+    at: number,
+    open: NonNullable<Of<"RunSuspended">["interrupted"]> = []
+  ): Effect.Effect<void, Refused> {
     if (this.state === undefined || this.state.suspended === reason) return Effect.void
     return Effect.suspend(() => {
       if (this.state?.status === "suspended") this.take({ _tag: "RunResumed", at, note: "Taken up to be looked at" })
-      this.take({ _tag: "RunSuspended", at, reason, note })
+      const interrupted = open.length === 0 ? {} : { interrupted: open }
+      this.take({ _tag: "RunSuspended", at, reason, ...interrupted, note })
       return this.write()
     })
   }
@@ -620,7 +629,12 @@ export class Executor {
   private cancelled({ order, terms, worker }: Beginning, unsettled = false): Effect.Effect<void> {
     const task = this.state?.tasks.get(order.task)
     const reason = task?.dispatch?.id === order.dispatch ? task.dispatch.recalled : undefined
-    if (reason === undefined || task === undefined) return Effect.void
+    if (reason === undefined || task === undefined) {
+      // Nobody called it back, so the run is being put down.
+      return Effect.map(terms.allowance.used, (usage) => {
+        if (Object.keys(usage).length > 0) this.interruptions.set(order.dispatch, { task: order.task, usage })
+      })
+    }
     const late = reason === "deadline"
     const { deadlineAt, run } = this.known()
     const over = task.expired ? overdue(task.id, task.deadlineAt) : overdue(run, deadlineAt)
@@ -647,7 +661,11 @@ export class Executor {
       const at = this.now()
       for (const event of this.dated(this.inbox.clear())) this.receive(event)
       const note = `Asked to stop, with ${many(this.state.running, "order")} under way; resume to go on`
-      return Effect.map(this.suspend("asked", note, at), () => this.acknowledge())
+      const tasks = this.state.tasks
+      const open = [...this.interruptions].flatMap(([dispatch, { task, usage }]) =>
+        tasks.get(task)?.dispatch?.id === dispatch ? [{ task, dispatch, usage }] : []
+      )
+      return Effect.map(this.suspend("asked", note, at, open), () => this.acknowledge())
     }).pipe(Effect.catch((error) => Effect.logWarning(`Run: ${this.run} could not be left suspended`, error)))
   }
 }
