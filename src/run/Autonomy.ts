@@ -33,12 +33,11 @@
  *
  * @since 0.1.0
  */
-import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
-import { decoder, Problem, sentences, shorten } from "./internal/problems.ts"
+import { decoder, Problem, sentences, shorten, thrown } from "./internal/problems.ts"
 
 const tiers = ["low", "medium", "full"] as const
 
@@ -285,10 +284,12 @@ export const confirm = (facts: Facts, asked: Policy = policy): Verdict => {
   try {
     const { allowed, reason } = asked(facts)
     if (typeof allowed !== "boolean") return no("The policy did not answer with yes or no") // A3
-    return { allowed, reason: reason.trim() === "" ? `The policy says ${allowed ? "yes" : "no"}` : reason }
+    return {
+      allowed,
+      reason: reason.trim() === "" ? `The policy says ${allowed ? "yes" : "no"}` : shorten(reason, 500)
+    }
   } catch (error) {
-    const what = Predicate.isError(error) ? error.message : String(error)
-    return no(`The policy failed: ${shorten(what, 120)}`) // A3
+    return no(`The policy failed: ${shorten(thrown(error), 120)}`) // A3
   }
 }
 

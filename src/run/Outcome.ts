@@ -34,6 +34,7 @@ import * as Audit from "./Audit.ts"
 import type { Tier } from "./Autonomy.ts"
 import { applyEvent, type Draft } from "./internal/apply.ts"
 import { hasOutput } from "./internal/applying/draft.ts"
+import { sealed } from "./internal/plain.ts"
 import type { Envelope, Evidence, Missing as MissingPart, Usage } from "./Result.ts"
 import type { Of, PlannedTask, RunEvent, StopReason, TaskEnd } from "./RunEvent.ts"
 import type { RunStatus } from "./RunState.ts"
@@ -397,7 +398,7 @@ const filled = (result: Envelope, values: ReadonlyMap<string, Schema.Json>): Env
   if (result.outputRef === undefined) return result
   const { outputRef, ...rest } = result
   const output = values.get(outputRef.hash)
-  return output === undefined ? result : { ...rest, output }
+  return output === undefined ? result : sealed({ ...rest, output })
 }
 
 const outcomeOf = (task: string, { missing, note, result, status, worker }: Entry): TaskOutcome => {
@@ -429,7 +430,8 @@ const enter = (entries: ReadonlyMap<string, Entry>, task: string, event: RunEven
     }
     case "Merged":
     case "Reported": {
-      const { result } = event
+      // It is handed to whoever builds on it, and stays what it is.
+      const result = sealed(event.result)
       entry.evidence = result.evidence
       if (!hasOutput(result)) return
       if (event._tag === "Reported") (entry.earlier ??= new Map()).set(event.dispatch, result)

@@ -47,7 +47,7 @@ import { Reference } from "../journal/Reference.ts"
 import { Contract } from "./Contract.ts"
 import { settle } from "./internal/evidence.ts"
 import { Cost, Count, Id, named, Text } from "./internal/fields.ts"
-import { tooMuch } from "./internal/plain.ts"
+import { isVast, owned, tooLarge, tooMuch } from "./internal/plain.ts"
 import { decoder, pathOf, Problem, sentences } from "./internal/problems.ts"
 import { ifUsual, isEmpty } from "./internal/usual.ts"
 
@@ -481,6 +481,8 @@ export const check = (
   }
   const usual = ifUsual(fields)
   if (usual !== undefined) return EffectResult.succeed(usual)
+  // Before anything walks through all of it.
+  if (isVast(fields["output"])) return oversized(problem("output", tooLarge))
   const decoded = decodeEnvelope(fields)
   if (EffectResult.isFailure(decoded)) return invalid(decoded.failure)
   const settled = settle(decoded.success.evidence, boundary.origin)
@@ -488,13 +490,22 @@ export const check = (
   const problems = [...settled.problems, ...undeclared(envelope, boundary.artefacts ?? []), ...contradictions(envelope)]
   if (problems.length > 0) return invalid(problems)
   const large = tooMuch(envelope.output, "output") ?? tooMuch({ ...envelope, output: null }, "")
-  if (large !== undefined) return EffectResult.fail(new ResultInvalid({ problems: [large], oversized: true }))
-  const byReference = envelope.output === undefined && envelope.artefacts !== undefined && envelope.error === undefined
+  if (large !== undefined) return oversized(large)
+  if (envelope.output !== undefined) {
+    const own = owned(envelope.output, "output")
+    return EffectResult.isFailure(own)
+      ? invalid([own.failure])
+      : EffectResult.succeed({ ...envelope, output: own.success })
+  }
+  const byReference = envelope.artefacts !== undefined && envelope.error === undefined
   return EffectResult.succeed(byReference ? { ...envelope, output: null } : envelope)
 }
 
 const invalid = (problems: ReadonlyArray<Problem>): EffectResult.Result<never, ResultInvalid> =>
   EffectResult.fail(new ResultInvalid({ problems }))
+
+const oversized = (large: Problem): EffectResult.Result<never, ResultInvalid> =>
+  EffectResult.fail(new ResultInvalid({ problems: [large], oversized: true }))
 
 const belowOutput = (each: Problem): Problem => ({
   ...each,

@@ -81,8 +81,8 @@ import { notHere } from "./internal/inbox.ts"
 import { commit, fromRecord, toRecord } from "./internal/log.ts"
 import type { News } from "./internal/news.ts"
 import { readBack, store } from "./internal/outputs.ts"
-import { tooMuch } from "./internal/plain.ts"
-import { decoder, many, Problem, sentences } from "./internal/problems.ts"
+import { owned } from "./internal/plain.ts"
+import { decoder, many, Problem, sentences, show } from "./internal/problems.ts"
 import * as Office from "./Office.ts"
 import * as Outcome from "./Outcome.ts"
 import { Decision, type RunEvent } from "./RunEvent.ts"
@@ -240,6 +240,8 @@ export const makeId: Effect.Effect<string> = Effect.gen(function* () {
   return `${stamp}-${parts.map((part) => part.toString(16).padStart(6, "0")).join("")}`
 })
 
+const isTier = Schema.is(Autonomy.Tier)
+
 const idPattern = /^[A-Za-z0-9][\w.-]{0,99}$/
 
 /**
@@ -307,16 +309,24 @@ export const startIn: <Input>(
 ) => Effect.Effect<Outcome.Outcome, InputInvalid | RunExists | RunError, Journal.Journal> = Effect.fnUntraced(
   function* <Input>(office: Office.Office<Input>, options: StartOptions<Input>) {
     const { desk } = office
-    const run = options.id ?? (yield* makeId)
+    const run: unknown = options.id ?? (yield* makeId)
     const invalid = (problems: ReadonlyArray<Problem>) => new InputInvalid({ desk: desk.name, problems })
-    if (!idPattern.test(run)) {
+    if (typeof run !== "string" || !idPattern.test(run)) {
       const expectation = "must be letters, digits, '.', '_' and '-', at most 100"
-      return yield* invalid([{ path: "id", expectation, actual: JSON.stringify(run.slice(0, 120)) }])
+      return yield* invalid([{ path: "id", expectation, actual: show(run) }])
+    }
+    const tier = options.tier ?? desk.tier
+    if (!isTier(tier)) {
+      const expectation = `must be one of: ${Autonomy.Tier.literals.join(", ")}`
+      return yield* invalid([{ path: "tier", expectation, actual: show(tier) }])
     }
     const encoded = desk.encodeInput(options.input)
     if (EffectResult.isFailure(encoded)) return yield* invalid(encoded.failure)
-    const large = tooMuch(encoded.success, "")
-    if (large !== undefined) return yield* invalid([large])
+    const owns = owned(encoded.success, "")
+    if (EffectResult.isFailure(owns)) return yield* invalid([owns.failure])
+    // The run goes by what is written down, as it will when it is taken up again.
+    const input = desk.decodeInput(owns.success)
+    if (EffectResult.isFailure(input)) return yield* invalid(input.failure)
     const limits = limitsOf(desk, options.limits)
     if (EffectResult.isFailure(limits)) return yield* invalid(limits.failure)
     const { deadlineMillis, ...amount } = limits.success
@@ -332,12 +342,12 @@ export const startIn: <Input>(
       version: desk.version,
       ...(desk.owner === "" ? {} : { owner: desk.owner }),
       definition: office.definition,
-      input: encoded.success as Schema.Json,
+      input: owns.success,
       tasks: Desk.tasks(desk),
       coordinator: desk.coordinator.kind,
       ...(desk.coordinator.containment === "isolate" ? {} : { containment: desk.coordinator.containment }),
       ...(Object.keys(accounts).length === 0 ? {} : { limits: accounts }),
-      tier: options.tier ?? desk.tier,
+      tier,
       ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
       note: `${desk.name} ${desk.version} was asked to run ${many(desk.coordinator.tasks.length, "task")}`
     }
@@ -346,7 +356,7 @@ export const startIn: <Input>(
       return yield* invalid([{ path: "tasks", expectation: `cannot be begun with: ${refused}`, actual: "" }])
     }
     return yield* executor
-      .execute([], options.input)
+      .execute([], input.success, () => new RunExists({ run }))
       .pipe(
         Effect.catchTag("VersionConflict", (conflict): Effect.Effect<never, RunExists | Journal.VersionConflict> =>
           Effect.fail(conflict.expected === 0 ? new RunExists({ run }) : conflict)
@@ -473,7 +483,7 @@ export const resumeIn: (
         : "it was cut off"
   const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
   const note = `Taken up at version ${state.version}: ${why}${rest}`
-  return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success)
+  return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success, () => new RunBusy({ run }))
 })
 
 /**
@@ -509,6 +519,13 @@ const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?
   }
 }
 
+/** What is wrong with what somebody says, if it could not be read back from the journal. */
+const unreadable = (news: News): string | undefined => {
+  const { ack: _, ...told } = news
+  const read = fromRecord(toRecord({ ...told, at: 0 } as RunEvent))
+  return EffectResult.isFailure(read) ? read.failure : undefined
+}
+
 /** Has an event from outside taken: by whoever carries the run out here, or straight into the journal. */
 const command = Effect.fnUntraced(function* (
   office: Pick<Office.Office, "live"> | undefined,
@@ -516,6 +533,8 @@ const command = Effect.fnUntraced(function* (
   news: FromOutside
 ): Effect.fn.Return<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> {
   const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
+  const wrong = unreadable(news)
+  if (wrong !== undefined) return yield* refuse(wrong)
   const live = office?.live.get(run)
   if (live !== undefined) {
     const ack = Deferred.makeUnsafe<string | undefined>()
@@ -646,8 +665,20 @@ export const decide = (
         Effect.fail(new CommandRefused({ run, command, reason: `${reason}${allowed}` }))
       )
     }
-    const { note = "no reason given", ...rest } = decoded.success
-    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, note })
+    const { answer: given, note = "no reason given", ...rest } = decoded.success
+    const own = given === undefined ? undefined : owned(given, "answer")
+    if (own !== undefined && EffectResult.isFailure(own)) {
+      const reason = sentences([own.failure], "the decision")
+      return Effect.fail(
+        new CommandRefused({
+          run,
+          command: named(run, { _tag: "ReviewDecided", review: decoded.success.review }),
+          reason
+        })
+      )
+    }
+    const answer = own === undefined ? {} : { answer: own.success }
+    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, ...answer, note })
   })
 
 /**

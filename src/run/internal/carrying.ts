@@ -25,7 +25,7 @@ import { viewOf } from "./deciding/coordinating.ts"
 import type { Terms } from "./dispatch.ts"
 import { judgeOf } from "./judging.ts"
 import { isLimitless } from "./limitless.ts"
-import { deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
+import { aggregated, deliveries, mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { acceptedBy, contractOf, inputOf, type Made, type Sources, templateOf } from "./orders.ts"
 import { type Problem, sentences, shorten, show, thrown } from "./problems.ts"
 import { ask, isApproved, orderOf, propose, refuse } from "./proposing.ts"
@@ -339,12 +339,16 @@ const whole = (hands: Hands, answers: ReadonlyArray<Schema.Json>, chosen: string
   let { outcome, result } = base
   let conflicts: ReadonlyArray<Schema.Json> = []
   let leftOut: ReadonlyArray<{ readonly part: string; readonly reason: string }> = []
-  if (aggregate !== undefined) {
-    let merged = aggregate.merge(deliveries(state, group, fold))
-    for (const { answer, field } of chosenValues(group.said, answers)) {
-      const resolved = aggregate.resolve(merged, field, answer)
-      if (EffectResult.isSuccess(resolved)) merged = resolved.success
-    }
+  const combined =
+    aggregate === undefined
+      ? undefined
+      : aggregated(aggregate, deliveries(state, group, fold), chosenValues(group.said, answers))
+  if (combined !== undefined && EffectResult.isFailure(combined)) {
+    const { output: _, ...rest } = result
+    outcome = "failed"
+    result = { ...rest, status: "failed", error: { kind: "defect", reason: combined.failure } }
+  } else if (aggregate !== undefined && combined !== undefined) {
+    const merged = combined.success
     const [first] = merged.conflicts
     if (first !== undefined && reconcile !== undefined && group.stopping === undefined) {
       const question = aggregate.question(first)

@@ -22,7 +22,8 @@ import { type Evidence, Usage } from "../Result.ts"
 import { PlannedTask } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
 import type { News } from "./news.ts"
-import { many, problemsOf, sentences, thrown } from "./problems.ts"
+import { owned } from "./plain.ts"
+import { many, problemsOf, sentence, sentences, shorten, thrown } from "./problems.ts"
 
 /** A choice that is to be asked for. */
 export interface Asking {
@@ -164,7 +165,16 @@ const late = Failure.transient(`no answer within ${patience}`)
 export const ask = ({ consult, effect, subject }: Asking, tell: (news: News) => void): Effect.Effect<void> =>
   Effect.matchCauseEffect(Effect.timeoutOrElse(effect, { duration: patience, orElse: () => Effect.fail(late) }), {
     onSuccess: ({ answer, note, usage }) =>
-      Effect.sync(() => tell({ _tag: "Decided", consult, subject, answer, note, ...spent(usage) })),
+      Effect.sync(() => {
+        const own = owned(answer, "the answer")
+        if (EffectResult.isSuccess(own)) {
+          const said = typeof note === "string" ? shorten(note, 500) : "no note was given"
+          return tell({ _tag: "Decided", consult, subject, answer: own.success, note: said, ...spent(usage) })
+        }
+        const error = { kind: "malformed" as const, reason: sentence(own.failure) }
+        const why = `The decision ${consult} failed (${error.kind}): ${error.reason}`
+        tell({ _tag: "DecisionFailed", consult, subject, error, ...spent(usage), note: why })
+      }),
     onFailure: (cause) =>
       Effect.map(ofError(cause), (error) =>
         tell({

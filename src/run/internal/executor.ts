@@ -37,6 +37,7 @@ import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { type Made, orderFor, type Sources } from "./orders.ts"
 import { byReference, readBack, type Store, store } from "./outputs.ts"
+import { sealed } from "./plain.ts"
 import { many, overdue } from "./problems.ts"
 import { isApproved } from "./proposing.ts"
 
@@ -152,11 +153,19 @@ export class Executor {
     return Math.floor(this.clock.currentTimeMillisUnsafe())
   }
 
-  /** Begins with these events and goes on to the end of the run, or until nothing but people can make it go on. */
-  execute(first: ReadonlyArray<RunEvent>, input: unknown): Effect.Effect<Outcome.Outcome, Refused> {
+  /**
+   * Begins with these events and goes on to the end of the run, or until nothing but people can make it go on. `busy`: what
+   * it fails with when somebody else carries the run out here, which is looked at in the step that takes its place.
+   */
+  execute<E>(
+    first: ReadonlyArray<RunEvent>,
+    input: unknown,
+    busy: () => E
+  ): Effect.Effect<Outcome.Outcome, Refused | E> {
     this.input = input
     const { health, live } = this.office
-    return Effect.contextWith((context: Context.Context<never>) => {
+    return Effect.contextWith((context: Context.Context<never>): Effect.Effect<Outcome.Outcome, Refused | E> => {
+      if (live.has(this.run)) return Effect.fail(busy())
       this.context = context
       const listening = health.changes((change) => this.heard(changed(change)))
       live.set(this.run, { tell: this.tell })
@@ -331,7 +340,7 @@ export class Executor {
   private publish(events: ReadonlyArray<RunEvent>): Effect.Effect<void> {
     if (this.onEvent === undefined) return Effect.void
     try {
-      for (const event of events) this.onEvent(event)
+      for (const event of events) this.onEvent(sealed(event))
       return Effect.void
     } catch (error) {
       this.onEvent = undefined

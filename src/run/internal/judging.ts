@@ -7,9 +7,12 @@ import * as Acceptance from "../Acceptance.ts"
 import type { Contract } from "../Contract.ts"
 import type { Task } from "../Coordinator.ts"
 import type { Judge } from "./attempt.ts"
-import { shorten, thrown } from "./problems.ts"
+import { shorten, show, thrown } from "./problems.ts"
 
 const nothing = {}
+
+/** What an output means is said in a few words; they are part of the state of a run. */
+const longestLabel = 500
 
 /** Checks in this order: evidence and acceptance, then the task's own validation; then what the output means. */
 export const judgeOf = (template: Task<never, unknown> | undefined, contract: Contract): Judge => {
@@ -34,7 +37,11 @@ export const judgeOf = (template: Task<never, unknown> | undefined, contract: Co
     }
     if (template?.label === undefined) return nothing
     try {
-      return { label: template.label(output) }
+      const label: unknown = template.label(output)
+      if (typeof label === "string" && label.length <= longestLabel) return { label }
+      return {
+        against: `the label of the output must be a text of at most ${longestLabel} characters, got ${show(label)}`
+      }
     } catch (error) {
       return { against: `the label of the output cannot be told: ${thrown(error)}` }
     }

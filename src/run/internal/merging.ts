@@ -14,7 +14,8 @@ import type { DispatchEnd } from "../RunEvent.ts"
 import type { GroupState, RunState, TaskState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
 import { isEnough } from "./enough.ts"
-import { thrown } from "./problems.ts"
+import { owned } from "./plain.ts"
+import { sentence, show, thrown } from "./problems.ts"
 
 /** What a group comes to. */
 export interface Whole {
@@ -104,7 +105,7 @@ export const mergeGroup = (
     }
     if (one.result === undefined && stopped === undefined) return failed(parts, one.reason)
   }
-  const output = guarded(() => merge(parts.map(bare)))
+  const output = guarded(merge, parts.map(bare))
   if (EffectResult.isFailure(output)) return failed(parts, stopped?.note ?? output.failure, isSpent(stopped))
   const lost = missing.length > 0 || stopped !== undefined
   const reasons: ReadonlyArray<Missing> =
@@ -155,9 +156,38 @@ const failed = (parts: ReadonlyArray<Behind>, why: string, exhausted = false): W
   return { outcome, result }
 }
 
-const guarded = (run: () => EffectResult.Result<Schema.Json, string>): EffectResult.Result<Schema.Json, string> => {
+/** What a merge gave, if it can stand in the journal. */
+const guarded = (
+  merge: NonNullable<Coordinator["merge"]>,
+  parts: ReadonlyArray<Part>
+): EffectResult.Result<Schema.Json, string> => {
   try {
-    return run()
+    const merged: unknown = merge(parts)
+    if (!EffectResult.isResult(merged)) return EffectResult.fail(`the merge must give a Result, got ${show(merged)}`)
+    if (EffectResult.isSuccess(merged)) {
+      return EffectResult.mapError(owned(merged.success, "the merged output"), (problem) => sentence(problem))
+    }
+    const why = merged.failure
+    return EffectResult.fail(typeof why === "string" ? why : `the merge failed without a reason, with ${show(why)}`)
+  } catch (error) {
+    return EffectResult.fail(`the results could not be merged: ${thrown(error)}`)
+  }
+}
+
+/** What a desk's aggregate makes of it, with the values that were chosen; or why it makes nothing of it. */
+export const aggregated = <A>(
+  aggregate: Aggregate.Aggregate<A>,
+  given: Readonly<Record<string, Aggregate.Delivery>>,
+  chosen: ReadonlyArray<{ readonly field: string; readonly answer: unknown }>
+): EffectResult.Result<Aggregate.Merged<A>, string> => {
+  try {
+    let merged = aggregate.merge(given)
+    for (const { answer, field } of chosen) {
+      const resolved = aggregate.resolve(merged, field, answer)
+      if (EffectResult.isSuccess(resolved)) merged = resolved.success
+    }
+    const output = owned(merged.output, "the merged output")
+    return EffectResult.isSuccess(output) ? EffectResult.succeed(merged) : EffectResult.fail(sentence(output.failure))
   } catch (error) {
     return EffectResult.fail(`the results could not be merged: ${thrown(error)}`)
   }

@@ -4,14 +4,23 @@
  * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 
-import type { Problem } from "./problems.ts"
+import { type Problem, shorten, show, thrown } from "./problems.ts"
 
 /** Levels of nesting that an input or an output may have. */
 const deepest = 128
 
 /** Bytes of JSON that an input or an output may take: 2 MiB. */
 const largest = 2 * 1024 * 1024
+
+/**
+ * What is expected of a value that is too large.
+ *
+ * @since 0.1.0
+ */
+export const tooLarge = "must be at most 2 MiB of JSON"
 
 /** Bytes of a text as JSON in UTF-8, as far as `limit`. */
 const textBytes = (text: string, limit: number): number => {
@@ -39,18 +48,35 @@ export const tooMuch = (value: unknown, path: string): Problem | undefined => {
     for (const each of level) {
       if (typeof each === "string") bytes += textBytes(each, largest)
       else if (typeof each !== "object" || each === null) bytes += 8
-      else if (Array.isArray(each)) for (const item of each) below.push(item)
-      else {
+      else if (Array.isArray(each)) {
+        // What holds nothing takes room, too: parts that are shared are counted wherever they stand.
+        bytes += 2 + each.length
+        if (bytes <= largest) for (const item of each) below.push(item)
+      } else {
+        bytes += 2
         for (const [key, item] of Object.entries(each)) {
           bytes += textBytes(key, largest) + 2
           below.push(item)
         }
       }
-      if (bytes > largest) return { path, expectation: "must be at most 2 MiB of JSON", actual: "" }
+      if (bytes > largest) return { path, expectation: tooLarge, actual: "" }
     }
     level = below
   }
   return undefined
+}
+
+/**
+ * Whether a value is too large, whatever else is to be said of it.
+ *
+ * @since 0.1.0
+ */
+export const isVast = (value: unknown): boolean => {
+  try {
+    return tooMuch(value, "")?.expectation === tooLarge
+  } catch {
+    return false
+  }
 }
 
 /** Of a value that has to be looked at more closely. */
@@ -118,44 +144,6 @@ export const frozenIfPlain = (value: unknown): unknown => {
   }
 }
 
-const sure = (value: unknown, depth: number): boolean => {
-  if (depth > deepest) return false
-  if (typeof value === "string") {
-    room -= 6 * value.length + 2
-    return room >= 0
-  }
-  room -= 8
-  if (room < 0) return false
-  if (typeof value === "number") return Number.isFinite(value)
-  if (value === null || typeof value === "boolean") return true
-  if (typeof value !== "object") return false
-  if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) if (!sure(value[index], depth + 1)) return false
-    return true
-  }
-  if (!isPlain(value)) return false
-  for (const key of Object.keys(value)) {
-    room -= 6 * key.length + 4
-    if (!sure((value as Readonly<Record<string, unknown>>)[key], depth + 1)) return false
-  }
-  return true
-}
-
-/**
- * Whether a value is plain JSON beyond any doubt, and well within what {@link tooMuch} allows. `false` says only that it has
- * to be looked at more closely.
- *
- * @since 0.1.0
- */
-export const isSurelyPlain = (value: unknown): boolean => {
-  room = largest
-  try {
-    return sure(value, 0)
-  } catch {
-    return false
-  }
-}
-
 /**
  * A copy of a plain JSON value that nobody can change, not even whoever made the value. At most as deep as
  * {@link tooMuch} allows.
@@ -167,7 +155,45 @@ export const frozen = (value: unknown): unknown => {
   if (!Predicate.isObjectOrArray(value)) return value
   return Object.freeze(
     Array.isArray(value)
-      ? value.map(frozen)
+      ? // A list of a class of its own becomes a list like any other.
+        Array.from<unknown, unknown>(value, frozen)
       : Object.fromEntries(Object.entries(value).map(([key, item]) => [key, frozen(item)]))
   )
+}
+
+/**
+ * The same value, which nobody can change from here on. What is sealed already is not walked through again.
+ *
+ * @since 0.1.0
+ */
+export const sealed = <A>(value: A): A => {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value
+  for (const each of Object.values(value)) sealed(each)
+  return Object.freeze(value)
+}
+
+const isJson = Schema.is(Schema.Json)
+
+/**
+ * A copy that nobody can change of what is plain JSON and not too much, or what keeps it from being so.
+ *
+ * It is the copy that was looked at: what a getter or a proxy would answer the next time does not matter, nor what it hides
+ * from those who list its keys, such as a `toJSON`.
+ *
+ * @since 0.1.0
+ */
+export const owned = (value: unknown, path: string): Result.Result<Schema.Json, Problem> => {
+  const copy = frozenIfPlain(value)
+  if (copy !== undefined) return Result.succeed(copy as Schema.Json)
+  const refuse = (expectation: string) => Result.fail({ path, expectation, actual: show(value) })
+  try {
+    const large = tooMuch(value, path)
+    if (large !== undefined) return Result.fail(large)
+    if (!isJson(value)) return refuse("must be a plain JSON value")
+    const copy = frozen(value)
+    // It may have been something else when it was looked at.
+    return isJson(copy) ? Result.succeed(copy) : refuse("must be a plain JSON value")
+  } catch (error) {
+    return refuse(`must be readable: ${shorten(thrown(error), 120)}`)
+  }
 }

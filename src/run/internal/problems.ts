@@ -47,6 +47,14 @@ export const shorten = (text: string, limit: number): string =>
  * @since 0.1.0
  */
 export const show = (value: unknown): string => {
+  try {
+    return seen(value)
+  } catch {
+    return "what cannot be read"
+  }
+}
+
+const seen = (value: unknown): string => {
   if (typeof value === "string") return JSON.stringify(shorten(value, shown))
   if (typeof value === "bigint") return shorten(`${value}n`, shown)
   if (Object.is(value, -0)) return "-0"
@@ -161,11 +169,17 @@ export const sentences = (problems: ReadonlyArray<Problem>, subject?: string | u
 }
 
 /**
- * What it says of an error that user code has thrown.
+ * What it says of anything that user code has thrown, also of what cannot be read.
  *
  * @since 0.1.0
  */
-export const thrown = (error: unknown): string => shorten(Predicate.isError(error) ? error.message : String(error), 300)
+export const thrown = (error: unknown): string => {
+  try {
+    return shorten(String(Predicate.isError(error) ? error.message : error), 300)
+  } catch {
+    return "an error that cannot be read"
+  }
+}
 
 /**
  * Decodes with a schema and answers with every problem instead of the first issue. A getter or a proxy that throws is a
@@ -197,7 +211,6 @@ const guarded = <A>(run: () => Result.Result<A, ReadonlyArray<Problem>>): Result
   try {
     return run()
   } catch (error) {
-    const reason = Predicate.isError(error) ? error.message : String(error)
-    return Result.fail([{ path: "", expectation: `must be readable: ${shorten(reason, 120)}`, actual: "" }])
+    return Result.fail([{ path: "", expectation: `must be readable: ${shorten(thrown(error), 120)}`, actual: "" }])
   }
 }

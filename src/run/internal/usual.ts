@@ -6,7 +6,7 @@
 import type * as Schema from "effect/Schema"
 
 import type { Envelope, Usage } from "../Result.ts"
-import { isPlain, isSurelyPlain } from "./plain.ts"
+import { frozenIfPlain, isPlain } from "./plain.ts"
 
 /** @since 0.1.0 */
 export const isEmpty = (output: unknown): boolean =>
@@ -14,7 +14,7 @@ export const isEmpty = (output: unknown): boolean =>
 
 /**
  * The envelope of these fields when there is nothing to object to it, and nothing to add; `undefined` of all others, which
- * go by the schema.
+ * go by the schema. The output in it is a copy that nobody can change.
  *
  * @since 0.1.0
  */
@@ -24,8 +24,9 @@ export const ifUsual = (fields: { readonly [field: string]: unknown }): Envelope
   if (typeof confidence !== "number" || !(confidence >= 0 && confidence <= 1)) return undefined
   if (!isEmptyList(evidence) || !isEmptyList(missing)) return undefined
   const used = usageOf(usage)
-  if (used === undefined || !isSurelyPlain(output)) return undefined
-  return { status, output: output as Schema.Json, confidence, evidence: noList, usage: used, missing: noList }
+  const copy = used === undefined ? undefined : frozenIfPlain(output)
+  if (used === undefined || copy === undefined) return undefined
+  return { status, output: copy as Schema.Json, confidence, evidence: noList, usage: used, missing: noList }
 }
 
 const noList: ReadonlyArray<never> = Object.freeze([])
@@ -35,12 +36,14 @@ const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.l
 /** A copy of a usage about which there is no doubt. */
 const usageOf = (usage: unknown): Usage | undefined => {
   if (typeof usage !== "object" || usage === null || !isPlain(usage)) return undefined
+  const read: Record<PropertyKey, number> = {}
   for (const measure of Reflect.ownKeys(usage)) {
     const amount = (usage as Readonly<Record<PropertyKey, unknown>>)[measure]
     if (typeof amount !== "number" || !(amount >= 0) || Object.is(amount, -0)) return undefined
     if (measure === "cost" ? amount > 1e15 : !isCounted(measure) || !Number.isSafeInteger(amount)) return undefined
+    read[measure] = amount
   }
-  const { cost, steps, tokens, toolCalls } = usage as Usage
+  const { cost, steps, tokens, toolCalls } = read
   return {
     ...(steps === undefined ? {} : { steps }),
     ...(tokens === undefined ? {} : { tokens }),
