@@ -247,6 +247,15 @@ describe("an order that cannot be made", () => {
     }).pipe(memory)
   )
 
+  it.effect("R-210 R-216 has a budget, too: nobody is asked about what it does not allow", () =>
+    Effect.gen(function* () {
+      const one = acting({ estimate: { tokens: 10 } })
+      const outcome = yield* Run.start(guarded([one], [task("a")]), { ...r1, limits: { tokens: 5 } })
+      assert.deepStrictEqual([outcome.status, outcome.stopReason], ["failed", "budget-exceeded"])
+      assert.deepStrictEqual([yield* of("ReviewOpened"), (yield* of("BudgetRefused")).length], [[], 1])
+    }).pipe(memory)
+  )
+
   it.effect("R-201 is one for another worker whose inputs fit", () =>
     Effect.gen(function* () {
       const calls: Array<string> = []

@@ -158,12 +158,14 @@ const give = (
   if (worker === undefined || room.free <= 0 || room.at(worker) <= 0) return undefined
   const gate = gated(state, spec, task, worker, why)
   const approval = gate?._tag === "Review" && isApproved(task, name) ? gate : undefined
-  if (gate !== undefined && approval === undefined) return gate
   const over = unaffordable(state, task, worker, room)
+  // What is under way may use less than was set aside for it.
+  const waits = over !== undefined && !over.closed && over.reserved > 0 && over.settled + over.asked <= over.limit
+  // Nobody is asked about what there is no budget for.
+  if (gate !== undefined && approval === undefined && (over === undefined || waits)) return gate
   if (over !== undefined) {
-    const { account, asked, closed, limit, measure, reserved, settled } = over
-    // What is under way may use less than was set aside for it.
-    if (!closed && reserved > 0 && settled + asked <= limit) return undefined
+    const { account, asked, limit, measure } = over
+    if (waits) return undefined
     const note = `${task.id} is not given to ${name}: ${over.message}`
     return { _tag: "RefuseBudget", task: task.id, worker: name, account, measure, limit, asked, note }
   }
