@@ -228,6 +228,31 @@ describe("A run is degraded", () => {
   )
 })
 
+describe("A check that fails", () => {
+  const unsure = Result.completed("good", { confidence: 0.1 })
+  it.effect.each([
+    ["cross-check", [unsure], ["d.one", "d.two"]],
+    ["retry", [unsure, failing], ["d.one", "d.one"]]
+  ] as const)(
+    "R-208 R-210 is not made for ever, and leaves what was delivered: %s",
+    ([lowConfidence, answers, asked]) =>
+      Effect.gen(function* () {
+        const named = Fake.worker("one", { capabilities: ["work"], answers, otherwise: unsure })
+        const checker = Fake.worker("two", { capabilities: ["work"], otherwise: failing })
+        const plan = Plan.make<string>([task("a")])
+        const outcome = yield* start(plan, { policy: { lowConfidence } }, [named, checker])
+        assert.deepStrictEqual(
+          outcome.dispatches.map(({ worker }) => worker),
+          [...asked]
+        )
+        assert.deepStrictEqual(
+          [outcome.status, outcome.note, outcome.results["a"]?.output],
+          ["completed", "1 of 1 task accepted, with low confidence", "good"]
+        )
+      }).pipe(memory)
+  )
+})
+
 describe("What a merge is given", () => {
   it.effect("R-212 is a part and nothing beside it, of a run and of a group", () =>
     Effect.gen(function* () {

@@ -85,7 +85,13 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
   }
   if (last !== undefined && question !== undefined) return ask(task, last, question)
   if (delivered !== undefined) return deliver(state, spec, task, delivered, room)
-  return last?.kind === undefined ? undefined : recover(state, spec, task, last, last.kind, room)
+  if (last?.kind === undefined) return undefined
+  // Who was to look at it once more has failed: what was delivered before still stands.
+  const unchecked = task.tries
+    .slice(task.ladder)
+    .findLast(({ kind, outcome }) => kind === undefined && outcome === "accepted")
+  if (unchecked !== undefined) return weigh(state, spec, task, unchecked, room)
+  return recover(state, spec, task, last, last.kind, room)
 }
 
 const list = (names: ReadonlyArray<string>): string => names.join(", ")
@@ -360,10 +366,16 @@ const weigh = (state: RunState, spec: Spec, task: TaskState, last: Try, room: Ro
     digest: each.digest ?? `${each.version}`
   })) as ReadonlyArray<Confidence.Delivered>
   const known = spec.workers.has(last.worker)
-  const barred = task.expired || (low === "retry" && !canAgain(state, spec, task, room, last.worker))
+  const failed = task.tries.at(-1)?.kind !== undefined
+  const barred =
+    task.expired || (low === "retry" && failed) || (low === "retry" && !canAgain(state, spec, task, room, last.worker))
   const unsure = barred && reviewConfidence ? "review" : barred ? "note" : low
   const step = Confidence.next([head as Confidence.Delivered, ...tail], {
-    others: known ? standIns(state, spec, task, room, last.worker).others : [],
+    others: known
+      ? standIns(state, spec, task, room, last.worker).others.filter((name) =>
+          task.tries.slice(task.ladder).every(({ worker }) => worker !== name)
+        )
+      : [],
     policy: { threshold, low: known ? unsure : "note", review: reviewConfidence }
   })
   switch (step._tag) {
