@@ -89,6 +89,25 @@ describe("aggregation of a run", () => {
     }).pipe(memory)
   )
 
+  it.effect("R-212 R-210 is not whole without a task that a spent budget left out", () =>
+    Effect.gen(function* () {
+      const one = Fake.worker("one", { estimate: { tokens: 400 }, otherwise: { owner: "ann", dead: [] } })
+      const plan = [task("a"), task("b", { needs: ["a"] })]
+      const outcome = yield* start(guarded([one], plan, { aggregate, limits: { tokens: 500 } }))
+      assert.deepStrictEqual([outcome.status, outcome.results["b"]?.status], ["partial", "skipped"])
+      const [merged] = yield* of("Merged")
+      assert.strictEqual(merged?.outcome, "partial")
+      assert.deepStrictEqual(
+        Object.values(Aggregate.deliveries(outcome)).map(({ status }) => status),
+        ["ok", "cancelled"]
+      )
+      assert.deepStrictEqual(
+        outcome.missing.map(({ task }) => task),
+        ["b"]
+      )
+    }).pipe(memory)
+  )
+
   describe("a function decides", () => {
     it.effect("R-212 is asked one narrow question, and its answer stands", () =>
       Effect.gen(function* () {
