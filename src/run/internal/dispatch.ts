@@ -9,7 +9,9 @@ import * as Random from "effect/Random"
 
 import type { Allowance } from "../Allowance.ts"
 import * as Recovery from "../Recovery.ts"
+import type { Usage } from "../Result.ts"
 import type { Order } from "../Worker.ts"
+import { minus, plus } from "./amounts.ts"
 import { attempt, attemptAnew, type Answer, type Judge } from "./attempt.ts"
 import { canonical, digest as digestOf } from "./canonical.ts"
 import type { News } from "./news.ts"
@@ -47,6 +49,10 @@ export interface Terms {
 /**
  * What had finished when its order was called back.
  *
+ * **Details**
+ *
+ * - `before`: what the attempts before this one have used, and what of that their calls had counted.
+ *
  * @since 0.1.0
  */
 export interface Finished {
@@ -54,6 +60,7 @@ export interface Finished {
   answer?: Answer
   /** Its work did not stop when it was asked to, and was left behind. */
   unsettled?: boolean
+  before?: { readonly usage: Usage; readonly calls: Usage }
 }
 
 /**
@@ -96,6 +103,9 @@ export const dispatch = Effect.fnUntraced(function* (
           note: `Attempt ${number} at ${worker} failed (${error.kind}): ${error.reason}; again after ${step.millis} ms`
         })
         yield* Effect.sleep(step.millis)
+        const calls = yield* terms.allowance.used
+        finished.before = { usage: usageOf(answer.result, calls, finished), calls }
+        delete finished.answer
         continue
       }
     }
@@ -112,11 +122,11 @@ export const report = (
   worker: string,
   { attempt, dispatch, task }: Pick<Order, "attempt" | "dispatch" | "task">,
   { allowance, digests }: Pick<Terms, "allowance" | "digests">,
-  { answer, attempts = attempt, unsettled = false }: Finished,
+  { answer, attempts = attempt, before, unsettled = false }: Finished,
   tell: (news: News) => void
 ): Effect.Effect<void> => {
   if (answer === undefined) return Effect.void
-  return Effect.map(counted(answer.result, allowance), (result) => {
+  return Effect.map(counted(answer.result, allowance, before), (result) => {
     const { dependency, label, outcome } = answer
     const digest = digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
     tell({
@@ -152,6 +162,21 @@ const fits = (millis: number, deadlineAt: number | undefined): Effect.Effect<boo
 
 const yes = Effect.succeed(true)
 
-/** The result with what the worker's calls have used, where it does not say so itself. */
-export const counted = (result: Answer["result"], { used }: Allowance): Effect.Effect<Answer["result"]> =>
-  Object.keys(result.usage).length > 0 ? Effect.succeed(result) : Effect.map(used, (usage) => ({ ...result, usage }))
+/** What the attempts of a dispatch have used together: each what its result says, else what its calls came to. */
+const usageOf = ({ usage }: Answer["result"], calls: Usage, { before }: Finished): Usage => {
+  if (before === undefined) return Object.keys(usage).length > 0 ? usage : calls
+  return plus(before.usage, Object.keys(usage).length > 0 ? usage : minus(calls, before.calls))
+}
+
+/** The result with what the worker's calls have used, where it does not say so itself, and what earlier attempts did. */
+export const counted = (
+  result: Answer["result"],
+  { used }: Allowance,
+  before?: Finished["before"]
+): Effect.Effect<Answer["result"]> =>
+  before === undefined && Object.keys(result.usage).length > 0
+    ? Effect.succeed(result)
+    : Effect.map(used, (calls) => ({
+        ...result,
+        usage: usageOf(result, calls, before === undefined ? {} : { before })
+      }))
