@@ -110,6 +110,13 @@ describe("another try at the same worker", () => {
     assert.deepStrictEqual(decided([...events, degraded], spec(false)), ["a accepted"])
     assert.deepStrictEqual(decided([...events, degraded], spec(true)), ["review result-acceptance of a"])
   })
+
+  it("R-208 is made no oftener than one worker may have a task, whatever it is for", () => {
+    const spec = (dispatchesPerWorker: number) =>
+      Decider.spec({ workers, policy: { lowConfidence: "retry", dispatchesPerWorker } })
+    const events = [one, ...given("a"), reported("a", { output: 1, confidence: 0.1 })]
+    assert.deepStrictEqual([decided(events, spec(2)), decided(events, spec(1))], [["a to d.one"], ["a accepted"]])
+  })
 })
 
 describe("a task whose time is over", () => {

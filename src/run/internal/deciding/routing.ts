@@ -206,10 +206,12 @@ const order = (one: WorkerFacts, other: WorkerFacts, room: Room): number =>
 
 const isBetter = (one: WorkerFacts, other: WorkerFacts, room: Room): boolean => order(one, other, room) < 0
 
-/** Whether the worker that had a task last can have it again. */
+/** Whether the worker that had a task last can have it again, and not oftener than one worker may. */
 export const canAgain = (state: RunState, spec: Spec, task: TaskState, room: Room, last: string): boolean => {
   const worker = spec.workers.get(last)
-  return worker !== undefined && barrier(state, spec, task, worker, room) === undefined
+  if (worker === undefined || barrier(state, spec, task, worker, room) !== undefined) return false
+  const had = task.tries.slice(task.ladder).filter((each) => each.dispatch !== undefined && each.worker === last)
+  return had.length < spec.policy.dispatchesPerWorker
 }
 
 /** The workers that can take a task over from others, best first, and those of them with a larger window than `last`. */
