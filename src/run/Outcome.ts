@@ -166,7 +166,7 @@ interface Entry {
   worker: string | undefined
   result: Envelope | undefined
   evidence: ReadonlyArray<Evidence> | undefined
-  /** Results that were not the last ones, by dispatch: an earlier one may be the one that stands. */
+  /** Results that were not the last ones, by dispatch, or without one: an earlier one may be the one that stands. */
   earlier: Map<string, Envelope> | undefined
   status: TaskEnd | "open"
   missing: ReadonlyArray<MissingPart>
@@ -425,7 +425,9 @@ const enter = (entries: ReadonlyMap<string, Entry>, task: string, event: RunEven
       return
     }
     case "Reused": {
-      entry.result = entries.get(event.of)?.result
+      const result = entries.get(event.of)?.result
+      entry.result = result
+      if (result !== undefined) (entry.earlier ??= new Map()).set("", result)
       return
     }
     case "Merged":
@@ -434,8 +436,9 @@ const enter = (entries: ReadonlyMap<string, Entry>, task: string, event: RunEven
       const result = sealed(event.result)
       entry.evidence = result.evidence
       if (!hasOutput(result)) return
-      if (event._tag === "Reported") (entry.earlier ??= new Map()).set(event.dispatch, result)
-      else entry.worker = event.kind
+      const dispatch = event._tag === "Reported" ? event.dispatch : ""
+      ;(entry.earlier ??= new Map()).set(dispatch, result)
+      if (event._tag === "Merged") entry.worker = event.kind
       entry.result = result
       return
     }
@@ -443,7 +446,7 @@ const enter = (entries: ReadonlyMap<string, Entry>, task: string, event: RunEven
       entry.status = event.status
       entry.missing = event.missing
       entry.note = event.note
-      const standing = event.dispatch === undefined ? undefined : entry.earlier?.get(event.dispatch)
+      const standing = delivers(event.status) ? entry.earlier?.get(event.dispatch ?? "") : undefined
       if (standing !== undefined) entry.result = standing
       entry.earlier = undefined
     }

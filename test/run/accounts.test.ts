@@ -1,10 +1,11 @@
 /** What runs say at their end of what was used, and of what is not there. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { Desk, Domain, Plan, Result, Run } from "espalier/run"
+import { Desk, Domain, Outcome, Plan, Result, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
 import { desk, elapse, memory, task } from "./desks.ts"
+import { envelope, fold, started } from "./simulate.ts"
 
 const options = { id: "r1", input: "go", log: false }
 
@@ -56,4 +57,30 @@ describe("the answer of a run", () => {
       assert.deepStrictEqual((yield* Run.outcome("r1")).output, { a: "x" })
     }).pipe(memory)
   )
+})
+
+describe("a task whose outcome another task has", () => {
+  const said = (task: string, output: string): RunEvent.RunEvent => {
+    const told = { attempts: 1, outcome: "accepted", result: envelope({ output, confidence: 0.1 }), note: "" } as const
+    return { _tag: "Reported", at: 2, task, dispatch: `r1/${task}/1`, worker: "d.one", ...told }
+  }
+  const given = (task: string): ReadonlyArray<RunEvent.RunEvent> => [
+    { _tag: "Routed", at: 1, task, worker: "d.one", candidates: ["d.one"], note: "" },
+    { _tag: "Dispatched", at: 1, task, dispatch: `r1/${task}/1`, worker: "d.one", contract: 1, note: "" }
+  ]
+
+  it("R-208 can keep it although another worker was asked, too", () => {
+    const first = [started([{ id: "a" }, { id: "b" }]), ...given("a"), said("a", "first")]
+    const events: ReadonlyArray<RunEvent.RunEvent> = [
+      ...first,
+      { _tag: "TaskEnded", at: 2, task: "a", status: "accepted", dispatch: "r1/a/1", missing: [], note: "" },
+      { _tag: "Routed", at: 3, task: "b", worker: "d.one", candidates: ["d.one"], note: "" },
+      { _tag: "Reused", at: 3, task: "b", worker: "d.one", of: "a", version: first.length, note: "" },
+      ...given("b"),
+      said("b", "second"),
+      { _tag: "TaskEnded", at: 4, task: "b", status: "accepted", missing: [], note: "" }
+    ]
+    assert.strictEqual(fold(events).tasks.get("b")?.result, first.length)
+    assert.strictEqual(Outcome.of(events)?.results["b"]?.output, "first")
+  })
 })

@@ -14,9 +14,10 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
   if (own !== undefined && own.open > 0) return `${own.open} tasks of ${task.id} have not ended`
   let { result } = task
   if (usable(event.status)) {
-    const behind = task.tries.find((each) =>
+    // Without a dispatch it is a group or another task's outcome that stands, also when a later order gave a result, too.
+    const behind = task.tries.findLast((each) =>
       event.dispatch === undefined
-        ? each.dispatch === undefined && each.version === task.result
+        ? each.dispatch === undefined && each.kind === undefined
         : each.dispatch === event.dispatch
     )
     if (behind === undefined) return `no dispatch of ${task.id} stands behind ${event.status}`
