@@ -113,7 +113,7 @@ const groupOf = (dice: Dice, workers: ReadonlyArray<WorkerSpec>, most: Bounds, d
   const task = (index: number): TaskSpec => {
     // No single order is larger than 100 tokens, and a desk on which one cannot be given is refused.
     const tokens = within(next() < 0.15 ? 100 + 20 * below(10) : undefined, most.tokens)
-    const deadline = within(next() < 0.15 ? 1_000 * (1 + below(60)) : undefined, most.deadline)
+    const deadline = within(next() < 0.2 ? 1_000 * (1 + below(40)) : undefined, most.deadline)
     const inner = { tokens: tokens ?? most.tokens, deadline: deadline ?? most.deadline }
     const by = depth < 2 && next() < 0.2 ? groupOf(dice, workers, inner, depth + 1) : undefined
     const named = known.length === 0 || next() < 0.5
@@ -126,7 +126,7 @@ const groupOf = (dice: Dice, workers: ReadonlyArray<WorkerSpec>, most: Bounds, d
       tokens,
       deadline,
       by,
-      expand: by === undefined && next() < 0.3 ? expansions.filter(() => next() < 0.5) : [],
+      expand: by === undefined && next() < 0.4 ? expansions.filter(() => next() < 0.5) : [],
       escalate: next() < 0.1,
       optional: next() < 0.1
     }
@@ -159,10 +159,10 @@ export const generate = (seed: number): Case => {
   const workers = workersOf(dice)
   const budgets: Record<string, number> = {}
   for (const { name } of workers) {
-    if (next() < 0.1) budgets[`worker:${name}`] = 100 + 50 * below(6)
-    if (next() < 0.1) budgets[`domain:${name.slice(0, 2)}`] = 100 * (1 + below(6))
+    if (next() < 0.15) budgets[`worker:${name}`] = 100 + 50 * below(6)
+    if (next() < 0.2) budgets[`domain:${name.slice(0, 2)}`] = 100 + 50 * below(5)
   }
-  const tokens = next() < 0.3 ? 100 * (1 + below(10)) : undefined
+  const tokens = next() < 0.4 ? 100 * (1 + below(5)) : undefined
   const deadline = next() < 0.3 ? 1_000 * (5 + below(120)) : undefined
   return {
     seed,

@@ -92,7 +92,7 @@ function* smaller(plan: Case): Generator<Case> {
 }
 
 /** The smallest case that can be found in so many attempts and of which `fails` still holds. */
-export const shrink = (plan: Case, fails: (plan: Case) => boolean, attempts = 400): Case => {
+export const shrink = (plan: Case, fails: (plan: Case) => boolean, attempts = 200): Case => {
   let best = plan
   for (let left = attempts; left > 0;) {
     let found: Case | undefined

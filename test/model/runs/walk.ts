@@ -20,7 +20,7 @@ const fail = (what: string): never => {
   throw new Violation(what)
 }
 
-const mostEvents = 5_000
+const mostEvents = 1_500
 
 export interface Told {
   readonly events: ReadonlyArray<Event>
