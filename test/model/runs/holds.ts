@@ -263,7 +263,9 @@ const wrongEnd = (
   if (status === "cancelled")
     return stopReason === "stop-requested" ? undefined : `it was cancelled because of ${stopReason}`
   if (stopReason === "deadline" && !state.expired) return "it stopped because of a deadline that has not passed"
-  if (status === "completed" && accepted < tasks.length) return `it is completed with ${accepted} of ${tasks.length}`
+  const quorum = typeof root.containment === "object" ? root.containment.quorum : tasks.length
+  if (status === "completed" && accepted < Math.min(quorum, tasks.length))
+    return `it is completed with ${accepted} of ${tasks.length}`
   const unanswered = root.whole !== undefined && root.whole.outcome !== "accepted" && root.whole.outcome !== "partial"
   if (status === "completed" && root.whole !== undefined && root.whole.outcome !== "accepted") {
     return `it is completed, and its answer is ${root.whole.outcome}`
