@@ -221,7 +221,7 @@ const wrongOrder = (
   const had = task.tries.slice(task.ladder).filter((each) => each.dispatch !== undefined && each.worker === name).length
   if (had >= spec.policy.dispatchesPerWorker) return `L1: ${name} has had ${id} ${had} times`
   const { _tag: needed } = Autonomy.decide(after.tier, { risk: worker.risk, irreversible: worker.irreversible })
-  const allowed = task.approved.includes(name)
+  const allowed = task.approved.some((each) => each.worker === name)
   const confirmed = task.confirmed.findLast((each) => each.worker === name)?.allowed === true
   if (needed !== "Run" && !allowed && !(needed === "Confirm" && confirmed))
     return `${dispatch}: nobody let ${name} do it`
