@@ -95,7 +95,7 @@ export const insteadOf = (
 
 /** What a person decides. `answers`: how often they were asked about it; `routes`: what a router may be told. */
 export const decisionOn = (
-  { next, pick }: Dice,
+  { pick }: Dice,
   { allowed, kind, review }: Pick<RunState.ReviewState, "allowed" | "kind" | "review">,
   answers: number,
   routes: ReadonlyArray<string>
@@ -110,6 +110,6 @@ export const decisionOn = (
     decision,
     by: "somebody",
     ...(decision === "answer" ? { answer } : {}),
-    ...(kind === "budget-increase" && decision === "approve" ? { raise: next() < 0.7 ? { tokens: 100 } : {} } : {})
+    ...(kind === "budget-increase" && decision === "approve" ? { raise: { tokens: 1_000 } } : {})
   }
 }
