@@ -94,6 +94,8 @@ export interface Office<in Input = never> {
 /** @internal A run that is being executed: what it is told from outside. */
 export interface Live {
   readonly tell: (news: News) => void
+  /** Puts the run down, as an interruption does, and waits until it is. */
+  readonly stop: Effect.Effect<void>
 }
 
 /**
@@ -110,6 +112,7 @@ const digest = (definition: string): string =>
  *
  * - Fails with `DeskInvalid` when `Desk.check` finds an error, with `StartFailure` when the tree does not start.
  * - `onEvent`, `log`: of the tree, as for `Supervisor.start`.
+ * - Runs that still go on when it closes are interrupted first, and left suspended.
  * - The workers of a domain that gives up are degraded at once, for all runs; the first probe starts the domain again.
  *
  * @category constructors
@@ -135,6 +138,9 @@ export const open = Effect.fnUntraced(function* <Input, R>(
     }
   })
   const templates = Desk.templates(desk)
+  const live = new Map<string, Live>()
+  // Before the tree stops: without its staff a run would have nobody left, and end.
+  yield* Effect.addFinalizer(() => Effect.forEach([...live.values()], ({ stop }) => stop, { concurrency: "unbounded" }))
   return {
     [TypeId]: () => {},
     desk,
@@ -149,7 +155,7 @@ export const open = Effect.fnUntraced(function* <Input, R>(
     coordinators: Desk.coordinators(desk),
     // It is only ever given to what asked for exactly this.
     context: context as Context.Context<never>,
-    live: new Map()
+    live
   }
 })
 

@@ -326,6 +326,26 @@ describe("one office", () => {
     }).pipe(Effect.scoped, memory)
   )
 
+  it.effect("R-211 leaves its runs suspended when it closes before them, and they go on in another one", () =>
+    Effect.gen(function* () {
+      const door = gate()
+      const desk = deskOf([worker("one", () => Effect.as(door.wait, "x"))], Plan.make<string>([task("a")]))
+      const run = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const office = yield* Office.open(desk, { log: false })
+          const run = yield* Effect.forkDetach(Run.startIn(office, options))
+          yield* door.reached
+          return run
+        })
+      )
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(run)))
+      assert.deepStrictEqual(door.log, ["began", "interrupted"])
+      assert.strictEqual((yield* Run.outcome("r1")).status, "suspended")
+      yield* door.open
+      assert.strictEqual((yield* Run.resume(desk, "r1", { log: false })).status, "completed")
+    }).pipe(memory)
+  )
+
   it.effect("R-301 does not lose a run to another one that wants its name", () =>
     Effect.gen(function* () {
       const door = gate()

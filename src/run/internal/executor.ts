@@ -168,7 +168,7 @@ export class Executor {
       if (live.has(this.run)) return Effect.fail(busy())
       this.context = context
       const listening = health.changes((change) => this.heard(changed(change)))
-      live.set(this.run, { tell: this.tell })
+      live.set(this.run, { tell: this.tell, stop: this.stop })
       return this.carry(first).pipe(
         Effect.ensuring(
           Effect.suspend(() => {
@@ -195,11 +195,23 @@ export class Executor {
 
   private readonly tell = (news: News): void => this.inbox.tell(news)
 
+  private readonly over = Deferred.makeUnsafe<void>()
+  /** Whether the office is being closed. */
+  private stopping = false
+
+  /** Ends the execution as an interruption does, at the next step, and waits for its end. */
+  private readonly stop: Effect.Effect<void> = Effect.suspend(() => {
+    this.stopping = true
+    this.inbox.rouse()
+    return Deferred.await(this.over)
+  })
+
   /** Nobody listens any more: who still waits for an answer has to look elsewhere. */
   private dismiss(): void {
     this.inbox.close()
     for (const ack of [...this.askers.values(), ...this.acks.splice(0)]) Deferred.doneUnsafe(ack, Exit.succeed(notHere))
     this.askers.clear()
+    Deferred.doneUnsafe(this.over, Exit.void)
   }
 
   private carry(first: ReadonlyArray<RunEvent>): Effect.Effect<Outcome.Outcome, Refused> {
@@ -210,7 +222,12 @@ export class Executor {
         this.askAgain()
       })
       while (this.state?.status === "running") {
-        const news = yield* this.wait()
+        const news = this.stopping ? [] : yield* this.wait()
+        if (this.stopping) {
+          // What has come is taken in with the end.
+          for (const each of news) this.tell(each)
+          return yield* Effect.interrupt
+        }
         yield* this.step(this.dated(news))
       }
       return this.outcome()

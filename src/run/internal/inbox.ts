@@ -52,6 +52,14 @@ export class Inbox {
     resume(Effect.succeed(this.clear()))
   }
 
+  /** Ends the waiting, although nothing has come. */
+  rouse(): void {
+    const { resume } = this
+    if (resume === undefined) return
+    this.resume = undefined
+    resume(Effect.succeed(this.clear()))
+  }
+
   /** Everything that has come, as soon as there is something. One waits at a time. */
   readonly take: Effect.Effect<ReadonlyArray<News>> = Effect.suspend(() =>
     this.news.length > 0 ? Effect.succeed(this.clear()) : this.wait
