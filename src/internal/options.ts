@@ -8,6 +8,34 @@ import { format } from "effect/Formatter"
 /** A value as an error shows it. */
 export const show = (value: unknown): string => (typeof value === "string" ? value : format(value))
 
+const units: ReadonlySet<string> = new Set([
+  "weeks",
+  "days",
+  "hours",
+  "minutes",
+  "seconds",
+  "milliseconds",
+  "microseconds",
+  "nanoseconds"
+])
+
+/** Whether every part of a duration is a number: Effect passes over those that it does not know, and reads NaN as zero. */
+const isSound = (input: unknown): boolean => {
+  if (typeof input === "number") return !Number.isNaN(input)
+  if (typeof input !== "object" || input === null || Duration.isDuration(input)) return true
+  const parts = Array.isArray(input) ? input : Object.values(input)
+  if (!Array.isArray(input) && !Object.keys(input).every((unit) => units.has(unit))) return false
+  return (
+    parts.length > 0 && parts.every((part) => part === undefined || (typeof part === "number" && !Number.isNaN(part)))
+  )
+}
+
+/** Reads a duration, whatever its sign; `undefined` for what is none. */
+export const readDuration = (input: unknown): Duration.Duration | undefined => {
+  const duration = Duration.fromInput(input as Duration.Input)
+  return duration._tag === "Some" && isSound(input) ? duration.value : undefined
+}
+
 /** Reads a duration that must be >= 0, or > 0. */
 export const durationOf = (
   where: string,
@@ -15,16 +43,14 @@ export const durationOf = (
   input: Duration.Input,
   least: "zero" | "more"
 ): Duration.Duration => {
-  const duration = Duration.fromInput(input)
-  // Effect reads NaN as zero; as a grace time it is a mistake.
-  const isNumber = duration._tag === "Some" && !Number.isNaN(input)
-  const millis = isNumber ? Duration.toMillis(duration.value) : Number.NaN
-  if (duration._tag === "None" || !(least === "zero" ? millis >= 0 : millis > 0)) {
+  const duration = readDuration(input)
+  const millis = duration === undefined ? Number.NaN : Duration.toMillis(duration)
+  if (duration === undefined || !(least === "zero" ? millis >= 0 : millis > 0)) {
     throw new RangeError(
       `${where}: ${name} must be a duration ${least === "zero" ? ">= 0" : "> 0"}, got ${show(input)}`
     )
   }
-  return duration.value
+  return duration
 }
 
 /** Refuses what is no Effect. */

@@ -3,13 +3,14 @@
  *
  * | the evidence that decides | the requirement is |
  * |---|---|
- * | ended with exit status 0 | `met` |
+ * | says what was run, which ended with exit status 0 | `met` |
  * | ended with another exit status | `unmet` |
- * | has no exit status, or there is none | `unproven` |
- * | was taken against another revision than the one asked for | `unproven` |
+ * | has no exit status, does not say what was run, or there is none | `unproven` |
+ * | was taken against another revision than the one asked for, or against none where one has to be named | `unproven` |
  *
- * A requirement that needs no evidence is met where another one would be unproven: there the claim is enough. The evidence that decides is the latest for the requirement: by `at`, then by its place in the list. Evidence without a
- * time counts as earlier than any with one.
+ * A requirement that needs no evidence is met where another one would be unproven: there the claim is enough. The evidence
+ * that decides is the latest for the requirement: by `at`, then by its place in the list. Evidence without a time counts as
+ * earlier than any with one. Where something was run (`environment`) is kept and may be left out.
  *
  * **Invariants**
  *
@@ -41,6 +42,7 @@ import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import type * as Contract from "./Contract.ts"
+import { candidates } from "./internal/closest.ts"
 import { frozen } from "./internal/plain.ts"
 import { Problem, sentences, show } from "./internal/problems.ts"
 import { Evidence } from "./Result.ts"
@@ -109,6 +111,7 @@ export const Check = Schema.Struct({
  * **Details**
  *
  * - `revision`: the only revision that counts. Default any.
+ * - `named`: whether evidence has to name a revision. Default false.
  *
  * A definition without mandatory requirements is accepted.
  *
@@ -118,14 +121,26 @@ export const Check = Schema.Struct({
 export const check = (
   definitionOfDone: ReadonlyArray<Contract.Requirement>,
   evidence: ReadonlyArray<Evidence>,
-  options: { readonly revision?: string | undefined } = {}
+  options: { readonly revision?: string | undefined; readonly named?: boolean | undefined } = {}
 ): Check => {
-  const findings = definitionOfDone.map((requirement) => find(requirement, evidence, options.revision))
-  return {
-    accepted: accepts(findings),
-    findings,
-    strays: evidence.filter(({ requirement }) => definitionOfDone.every(({ id }) => id !== requirement))
-  }
+  const strays = straysOf(definitionOfDone, evidence)
+  const named = options.named ?? false
+  const findings = definitionOfDone.map((requirement) =>
+    find(requirement, evidence, { strays, named, revision: options.revision })
+  )
+  return { accepted: accepts(findings), findings, strays }
+}
+
+const straysOf = (
+  definitionOfDone: ReadonlyArray<Contract.Requirement>,
+  evidence: ReadonlyArray<Evidence>
+): ReadonlyArray<Evidence> =>
+  evidence.filter(({ requirement }) => definitionOfDone.every(({ id }) => id !== requirement))
+
+interface Terms {
+  readonly revision: string | undefined
+  readonly named: boolean
+  readonly strays: ReadonlyArray<Evidence>
 }
 
 /** E1. */
@@ -135,30 +150,45 @@ const accepts = (findings: ReadonlyArray<Finding>): boolean =>
 const find = (
   requirement: Contract.Requirement,
   evidence: ReadonlyArray<Evidence>,
-  revision: string | undefined
+  { named, revision, strays }: Terms
 ): Finding => {
   const { id, mandatory, statement } = requirement
   const head = { requirement: id, statement, mandatory }
   const about = evidence.filter((each) => each.requirement === id)
   const counted = latest(revision === undefined ? about : about.filter((each) => each.revision === revision))
-  if (counted?.exitStatus !== undefined) {
+  const lacks = counted === undefined ? undefined : lacking(counted, named)
+  if (counted !== undefined && lacks === undefined) {
     const state = counted.exitStatus === 0 ? "met" : "unmet"
-    const reason = `${named(counted)} ended with exit status ${counted.exitStatus}`
+    const reason = `${called(counted)} ended with exit status ${counted.exitStatus}`
     return { ...head, state, evidence: counted, reason }
   }
   const decides = counted ?? latest(about)
   const known = { ...head, ...(decides === undefined ? {} : { evidence: decides }) }
   if (!requirement.evidence) return { ...known, state: "met", reason: "It needs no evidence" }
-  if (decides === undefined) return { ...known, state: "unproven", reason: "There is no evidence for it" }
-  const reason =
-    counted === undefined
-      ? `It was checked against ${at(decides.revision)}, not against ${at(revision)}`
-      : `${named(counted)} has no exit status`
+  if (decides === undefined)
+    return { ...known, state: "unproven", reason: `There is no evidence for it${beside(id, strays)}` }
+  const reason = lacks ?? `It was checked against ${at(decides.revision)}, not against ${at(revision)}`
   return { ...known, state: "unproven", reason }
 }
 
-const named = ({ command }: Evidence): string =>
+/** What keeps evidence from proving anything. What failed counts whatever it leaves out. E2 */
+const lacking = (evidence: Evidence, named: boolean): string | undefined => {
+  const { command, exitStatus, revision } = evidence
+  if (exitStatus === undefined) return `${called(evidence)} has no exit status`
+  if (exitStatus !== 0) return undefined
+  if (command === undefined || command.trim() === "") return "Its evidence does not say what was run"
+  return named && revision === undefined ? `${command} does not say against which revision it was run` : undefined
+}
+
+const called = ({ command }: Evidence): string =>
   command === undefined || command.trim() === "" ? "Its check" : command
+
+/** Evidence under another name is likely to be meant for this one. */
+const beside = (id: string, strays: ReadonlyArray<Evidence>): string => {
+  const names = new Set(strays.map(({ requirement }) => requirement))
+  const what = names.size === 1 ? "which is no requirement" : "which are no requirements"
+  return names.size === 0 ? "" : `; there is evidence for ${candidates(id, names)}, ${what} of this task`
+}
 
 const at = (revision: string | undefined): string => (revision === undefined ? "no revision" : `revision ${revision}`)
 
@@ -230,7 +260,7 @@ export const Final = Schema.Struct({
  * **Details**
  *
  * - `revision`: the final one. Default the revision of the latest evidence that names one, for a mandatory requirement if
- *   there is any. When none names one, requirements are checked without.
+ *   there is any. When none names one, nothing is proven.
  *
  * @category checking
  * @since 0.1.0
@@ -240,13 +270,14 @@ export const final = (
   options: { readonly revision?: string | undefined } = {}
 ): Final => {
   const revision = options.revision ?? finalRevision(entries)
-  const findings = entries.flatMap(({ definitionOfDone, evidence, task }) =>
-    definitionOfDone.map((requirement): FinalFinding => {
-      const finding = find(requirement, evidence, revision)
+  const findings = entries.flatMap(({ definitionOfDone, evidence, task }) => {
+    const terms: Terms = { revision, named: true, strays: straysOf(definitionOfDone, evidence) }
+    return definitionOfDone.map((requirement): FinalFinding => {
+      const finding = find(requirement, evidence, terms)
       const checkedAgainst = finding.evidence?.revision
       return { task, ...finding, ...(checkedAgainst === undefined ? {} : { checkedAgainst }) }
     })
-  )
+  })
   const open = findings.filter(({ mandatory, state }) => mandatory && state !== "met")
   return { accepted: open.length === 0, ...(revision === undefined ? {} : { revision }), findings, open }
 }

@@ -45,6 +45,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import { canonical } from "./internal/canonical.ts"
+import { Given, isRecord } from "./internal/given.ts"
 import { type Held, Value } from "./internal/mergeFields.ts"
 import { type Field, TypeId } from "./internal/mergeRules.ts"
 import { decoder, Problem, sentences } from "./internal/problems.ts"
@@ -275,7 +276,8 @@ export interface Aggregate<in out A> {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when there is no task or no field, and when the id of a task does not begin with a letter.
+ * Throws a `RangeError` when there is no task or no field, when the id of a task does not begin with a letter, when a task
+ * has no schema, and when a field is none.
  *
  * @category constructors
  * @since 0.1.0
@@ -284,6 +286,13 @@ export const make = <const F extends Readonly<Record<string, Field<unknown>>>>(o
   readonly tasks: Readonly<Record<string, Schema.Codec<unknown, unknown>>>
   readonly fields: F
 }): Aggregate<Values<F>> => {
+  given.record("options", options, ["tasks", "fields"])
+  for (const [task, schema] of Object.entries(given.record("tasks", options.tasks))) {
+    given.schema(`tasks.${task}`, schema)
+  }
+  for (const [name, field] of Object.entries(given.record("fields", options.fields))) {
+    given.made(`fields.${name}`, "made by a rule of Aggregate", isRecord(field) && TypeId in field, field)
+  }
   const fields = Object.entries(options.fields).map(([name, field]) => ({ name, shape: field[TypeId] }))
   const tasks = Object.entries(options.tasks).map(([task, schema]) => ({
     task,
@@ -514,3 +523,5 @@ const delivered: Readonly<Record<TaskEnd | "open", Delivery["status"]>> = {
   skipped: "skipped",
   open: "blocked"
 }
+
+const given = new Given("Aggregate.make")

@@ -41,6 +41,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 
 import * as Budget from "./Budget.ts"
+import { Given } from "./internal/given.ts"
 import type { Usage } from "./Result.ts"
 
 const TypeId = "~espalier/run/Allowance"
@@ -99,13 +100,19 @@ export interface Options {
  *
  * **Gotchas**
  *
- * Dies with a `RangeError` that names the measure when a limit is not a number >= 0 of its kind.
+ * Dies with a `RangeError` that names the measure when a limit is not a number >= 0 of its kind, and when an option or a
+ * measure is none that there is.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<Allowance> =>
   Effect.sync(() => {
+    given.record("options", options, ["limit", "perCall", "account"])
+    const { account = "", limit, perCall = {} } = options
+    given.record("limit", limit, Budget.measures)
+    given.record("perCall", perCall, Budget.measures)
+    given.text("account", account)
     const allowance = makeUnsafe(options)
     allowance[TypeId]()
     return allowance
@@ -173,3 +180,5 @@ export const makeUnsafe = (options: Options): Allowance => {
 }
 
 const single = "one call"
+
+const given = new Given("Allowance.make")

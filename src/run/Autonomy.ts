@@ -37,6 +37,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
+import { Given } from "./internal/given.ts"
 import { decoder, Problem, sentences, shorten, thrown } from "./internal/problems.ts"
 
 const tiers = ["low", "medium", "full"] as const
@@ -128,16 +129,26 @@ export interface Action {
   readonly lowConfidence?: boolean | undefined
 }
 
+const deciding = new Given("Autonomy.decide")
+
+const rating = new Given("Autonomy.riskOf")
+
 const higher = (one: Risk, other: Risk): Risk => (risks.indexOf(one) >= risks.indexOf(other) ? one : other)
 
 /**
  * Who decides about an action at a tier. The table of the module.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when there is no such tier or no such risk.
  *
  * @category decisions
  * @since 0.1.0
  */
 export const decide = (tier: Tier, action: Action): Decision => {
   const { irreversible = false, lowConfidence = false } = action
+  if (!tiers.includes(tier)) deciding.oneOf("tier", tier, tiers)
+  if (!risks.includes(action.risk)) deciding.oneOf("risk", action.risk, risks)
   const risk = irreversible ? higher(action.risk, "high") : action.risk
   const column = risks.indexOf(risk) + (lowConfidence ? 1 : 0)
   const decision = table[tier][risks[column] ?? "critical"]
@@ -179,6 +190,10 @@ export class ToolUnknown extends Schema.TaggedError<ToolUnknown>("espalier/run/A
  *
  * Fails with {@link ToolUnknown}, whose kind is `denied`.
  *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when a risk is none.
+ *
  * @category decisions
  * @since 0.1.0
  */
@@ -193,6 +208,8 @@ export const riskOf = (action: {
   if (ofTool === undefined) {
     return Result.fail(new ToolUnknown({ tool: tool ?? "", known: Object.keys(tools).toSorted() })) // A3
   }
+  rating.oneOf("worker", worker, risks)
+  rating.oneOf(`tools.${tool}`, ofTool, risks)
   const risk = higher(worker, ofTool)
   return Result.succeed(quorum && risk === "high" ? "critical" : risk)
 }

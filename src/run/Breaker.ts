@@ -41,7 +41,8 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
-import { durationOf, show } from "../internal/options.ts"
+import { show } from "../internal/options.ts"
+import { Given } from "./internal/given.ts"
 
 /**
  * What is known of a worker, as plain JSON.
@@ -126,8 +127,10 @@ export type Admission =
  */
 export const healthy: State = { status: "healthy", failures: [] }
 
+const given = new Given("Breaker.make")
+
 const millis = (name: string, input: Duration.Input): number => {
-  const value = Duration.toMillis(durationOf("Breaker.make", name, input, "more"))
+  const value = Duration.toMillis(given.duration(name, input, "more"))
   if (!Number.isFinite(value)) throw new RangeError(`Breaker.make: ${name} must be finite, got ${show(input)}`)
   return value
 }
@@ -137,18 +140,15 @@ const millis = (name: string, input: Duration.Input): number => {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` that names the option when one is out of range.
+ * Throws a `RangeError` that names the option when one is out of range, and when there is no such option.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Settings => {
-  const failures = options.failures ?? 3
-  if (!Number.isSafeInteger(failures) || failures < 1) {
-    throw new RangeError(`Breaker.make: failures must be a whole number >= 1, got ${show(failures)}`)
-  }
+  given.record("options", options, ["failures", "within", "cooldown"])
   return {
-    failures,
+    failures: given.whole("failures", options.failures ?? 3, 1),
     withinMillis: millis("within", options.within ?? "5 minutes"),
     cooldownMillis: millis("cooldown", options.cooldown ?? "10 minutes")
   }

@@ -39,6 +39,8 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Schema from "effect/Schema"
 
+import { Given } from "./internal/given.ts"
+
 /**
  * See the table of the module.
  *
@@ -76,17 +78,18 @@ export interface Policy {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when `threshold` is not between 0 and 1.
+ * Throws a `RangeError` that names the option when it is not what its type says.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Partial<Policy> = {}): Policy => {
+  const given = new Given("Confidence.make")
+  given.record("options", options, ["threshold", "low", "review"])
   const { low = "note", review = false, threshold = 0.6 } = options
-  if (!(threshold >= 0 && threshold <= 1)) {
-    throw new RangeError(`Confidence.make: threshold must be between 0 and 1, got ${threshold}`)
-  }
-  return { threshold, low, review }
+  given.oneOf("low", low, Low.literals)
+  given.flag("review", review)
+  return { threshold: given.share("threshold", threshold), low, review }
 }
 
 /**

@@ -49,6 +49,7 @@ import * as Result from "effect/Result"
 
 import { Limits, lacking, ContractInvalid, type Contract } from "./Contract.ts"
 import { isId } from "./internal/fields.ts"
+import { Given, isRecord } from "./internal/given.ts"
 import { isGlob, isInside, parsePath, pathProblem, type Path } from "./internal/path.ts"
 import { decoder, pathOf, sentences, shorten, show, type Problem } from "./internal/problems.ts"
 
@@ -120,6 +121,7 @@ export const dataClasses: ReadonlyArray<string> = ["public", "internal", "confid
  * @since 0.1.0
  */
 export const paths = (roots: ReadonlyArray<string>): Area => {
+  new Given("ContractPolicy.paths").texts("roots", roots)
   for (const root of roots) {
     const problem = root === "" ? "must not be empty" : isGlob(root) ? "must have no wildcards" : pathProblem(root)
     if (problem !== undefined) throw new RangeError(`ContractPolicy.paths: a root ${problem}, got ${show(root)}`)
@@ -134,10 +136,17 @@ export const paths = (roots: ReadonlyArray<string>): Area => {
  *
  * - `names`: each scope is one of them, letter by letter; `*` stands for any name.
  *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when a name is no text or empty, or is named twice.
+ *
  * @category constructors
  * @since 0.1.0
  */
-export const names = (names: ReadonlyArray<string>): Area => ({ _tag: "Names", names })
+export const names = (names: ReadonlyArray<string>): Area => {
+  new Given("ContractPolicy.names").names("names", names)
+  return { _tag: "Names", names }
+}
 
 const decodeLimits = decoder(Limits, "error")
 
@@ -153,7 +162,7 @@ const decodeLimits = decoder(Limits, "error")
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when a limit is out of range, or when an area or a data class is not named with letters, digits,
+ * Throws a `RangeError` when a limit is out of range, when an option is not what its type says, or when an area or a data class is not named with letters, digits,
  * `.`, `_` and `-`, beginning with a letter.
  *
  * @category constructors
@@ -165,20 +174,36 @@ export const make = (options?: {
   readonly dataClasses?: ReadonlyArray<string> | undefined
   readonly dataClassRequired?: boolean | undefined
 }): ContractPolicy => {
+  if (options !== undefined) {
+    given.record("options", options, ["limits", "areas", "dataClasses", "dataClassRequired"])
+  }
   const limits = decodeLimits(options?.limits ?? {})
   if (Result.isFailure(limits)) {
-    const problems = limits.failure.map((each) => ({ ...each, path: `limits.${each.path}` }))
+    const problems = limits.failure.map((each) => ({
+      ...each,
+      path: each.path === "" ? "limits" : `limits.${each.path}`
+    }))
     throw new RangeError(`ContractPolicy.make: ${sentences(problems)}`)
   }
   const areas = options?.areas ?? {}
   const classes = options?.dataClasses ?? dataClasses
+  given.record("areas", areas)
+  given.texts("dataClasses", classes)
   for (const name of [...Object.keys(areas), ...classes]) {
-    if (isId(name)) continue
-    throw new RangeError(`ContractPolicy.make: a name must be letters, digits, '.', '_' and '-', got ${show(name)}`)
+    if (!isId(name)) given.refuse("a name", "letters, digits, '.', '_' and '-'", name)
+  }
+  for (const [name, area] of Object.entries<unknown>(areas)) {
+    given.made(`areas.${name}`, "made by ContractPolicy.paths or ContractPolicy.names", isArea(area), area)
   }
   const dataClassRequired = options?.dataClassRequired ?? false
+  given.flag("dataClassRequired", dataClassRequired)
   return { limits: limits.success, areas, dataClasses: classes, dataClassRequired }
 }
+
+const given = new Given("ContractPolicy.make")
+
+const isArea = (area: unknown): boolean =>
+  isRecord(area) && (area["_tag"] === "Paths" ? Array.isArray(area["roots"]) : Array.isArray(area["names"]))
 
 /** A list in a message: what is allowed, cut when it is long. */
 const listed = (allowed: ReadonlyArray<string>): string =>

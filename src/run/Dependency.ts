@@ -67,10 +67,11 @@ import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
 
 import * as Failure from "../Failure.ts"
-import { durationOf, show } from "../internal/options.ts"
+import { show } from "../internal/options.ts"
 import type * as Circuit from "./internal/circuit.ts"
 import { DependencyOpen } from "./internal/dependencyOpen.ts"
 import { Gate, type Checked } from "./internal/gate.ts"
+import { Given } from "./internal/given.ts"
 import { Listeners } from "./internal/listeners.ts"
 
 export { DependencyOpen } from "./internal/dependencyOpen.ts"
@@ -200,19 +201,19 @@ export interface Options extends Settings {
   readonly dependencies?: Readonly<Record<string, Settings>> | undefined
 }
 
+const given = new Given("Dependency.make")
+
+const settings: ReadonlyArray<keyof Settings> = ["failures", "openFor", "longest", "spacing"]
+
 const millis = (name: string, input: Duration.Input, least: "zero" | "more"): number => {
-  const value = Duration.toMillis(durationOf("Dependency.make", name, input, least))
+  const value = Duration.toMillis(given.duration(name, input, least))
   if (!Number.isFinite(value)) throw new RangeError(`Dependency.make: ${name} must be finite, got ${show(input)}`)
   return value
 }
 
 const check = (settings: Settings, where = ""): Checked => {
-  const failures = settings.failures ?? 5
-  if (!Number.isSafeInteger(failures) || failures < 1) {
-    throw new RangeError(`Dependency.make: failures${where} must be a whole number >= 1, got ${show(failures)}`)
-  }
   return {
-    failures,
+    failures: given.whole(`failures${where}`, settings.failures ?? 5, 1),
     openMillis: millis(`openFor${where}`, settings.openFor ?? "30 seconds", "more"),
     longestMillis: millis(`longest${where}`, settings.longest ?? "1 hour", "more"),
     spacingMillis: millis(`spacing${where}`, settings.spacing ?? 0, "zero")
@@ -270,13 +271,18 @@ const judge = <A, E>(
  *
  * **Gotchas**
  *
- * Throws a `RangeError` that names the option, and the dependency, when one is out of range.
+ * Throws a `RangeError` that names the option, and the dependency, when one is out of range, and when there is no such
+ * option.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Dependency["Service"] => {
+  given.record("options", options, [...settings, "dependencies"])
   const { dependencies = {}, ...shared } = options
+  for (const [name, own] of Object.entries(given.record("dependencies", dependencies))) {
+    given.record(`dependencies.${name}`, own, settings)
+  }
   const all = check(shared)
   const some = new Map(
     Object.entries(dependencies).map(([name, own]) => [name, check({ ...shared, ...own }, ` of ${name}`)])

@@ -42,8 +42,10 @@ import * as Decider from "./Decider.ts"
 import type * as Domain from "./Domain.ts"
 import * as checking from "./internal/checking.ts"
 import { Finding } from "./internal/checking/findings.ts"
+import { isCoordinator } from "./internal/declared.ts"
 import * as describing from "./internal/describing.ts"
 import type { Description } from "./internal/describing.ts"
+import { Given, isRecord } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, type Problem } from "./internal/problems.ts"
 import type * as Recovery from "./Recovery.ts"
@@ -127,8 +129,8 @@ export type Reconcile<R> = "review" | ((question: Aggregate.Question) => Effect.
  * - `aggregate`: how the outputs of tasks become one. `reconcile`: who decides what it leaves open. Default: nobody, it
  *   stays open and is named.
  * - `acceptance`: with `sameRevision`, a run is complete only if every mandatory requirement of every task holds at one and
- *   the same revision, that of the latest evidence; what does not is named as missing. Default false: each task is accepted
- *   by itself.
+ *   the same revision, that of the latest evidence, and evidence has to name its revision; what does not hold is named as
+ *   missing. Default false: each task is accepted by itself.
  *
  * @category models
  * @since 0.1.0
@@ -153,8 +155,73 @@ export interface Options<Input, IE, D extends ReadonlyArray<Domain.Domain>, RC, 
   readonly acceptance?: { readonly sameRevision?: boolean | undefined } | undefined
 }
 
+const given = new Given("Desk.make")
+
+const known: ReadonlyArray<keyof Options<unknown, unknown, ReadonlyArray<Domain.Domain>, unknown, unknown, unknown>> = [
+  "version",
+  "owner",
+  "input",
+  "output",
+  "domains",
+  "coordinator",
+  "policy",
+  "steps",
+  "limits",
+  "budgets",
+  "contracts",
+  "tier",
+  "confirm",
+  "breaker",
+  "aggregate",
+  "reconcile",
+  "acceptance"
+]
+
+/** Checks that a desk can be put together; whether it holds is for {@link check} to say. */
+const checkOptions = (name: unknown, value: unknown): void => {
+  given.text("name", name)
+  const options = given.record("options", value, known)
+  given.text("version", options["version"])
+  given.schema("input", options["input"])
+  given.list("domains", options["domains"]).forEach((domain, index) => {
+    const holds = isRecord(domain) && typeof domain["name"] === "string" && Array.isArray(domain["workers"])
+    given.made(`domains[${index}]`, "a domain", holds, domain)
+  })
+  const { aggregate, confirm, contracts, coordinator, output, owner, reconcile } = options
+  given.made("coordinator", "a coordinator", isCoordinator(coordinator), coordinator)
+  if (owner !== undefined) given.text("owner", owner)
+  if (output !== undefined) given.schema("output", output)
+  for (const field of ["policy", "limits", "budgets", "breaker", "acceptance"] as const) {
+    if (options[field] !== undefined) given.record(field, options[field])
+  }
+  if (contracts !== undefined) {
+    const holds = isRecord(contracts) && isRecord(contracts["areas"]) && isRecord(contracts["limits"])
+    given.made("contracts", "a policy that ContractPolicy.make has made", holds, contracts)
+  }
+  if (aggregate !== undefined) {
+    given.made("aggregate", "an aggregate", isRecord(aggregate) && Array.isArray(aggregate["tasks"]), aggregate)
+  }
+  if (confirm !== undefined) given.code("confirm", confirm)
+  if (reconcile !== undefined && typeof reconcile !== "function" && reconcile !== "review") {
+    given.refuse("reconcile", 'a function or "review"', reconcile)
+  }
+  if (options["acceptance"] !== undefined) {
+    const { sameRevision } = given.record("acceptance", options["acceptance"], ["sameRevision"])
+    if (sameRevision !== undefined) given.flag("acceptance.sameRevision", sameRevision)
+  }
+}
+
+/** What of a policy is said. */
+const said = (policy: Partial<Decider.Policy> = {}): Partial<Decider.Policy> =>
+  Object.fromEntries(Object.entries(policy).filter(([, value]) => value !== undefined))
+
 /**
- * Makes a desk. Nothing is checked yet; see {@link check}.
+ * Makes a desk. Whether it holds as a whole is not checked yet; see {@link check}.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` that names the option when it is missing or of another kind, and when there is no such option. The
+ * tier, the numbers, and the policy are checked with the desk.
  *
  * @category constructors
  * @since 0.1.0
@@ -170,6 +237,7 @@ export const make = <
   name: string,
   options: Options<Input, IE, D, RC, A, AE>
 ): Desk<Input, Domain.Requires<D[number]> | RC> => {
+  checkOptions(name, options)
   const codec = Schema.toCodecJson(options.input)
   const output = options.output === undefined ? undefined : Schema.toCodecJson(options.output)
   return {
@@ -179,7 +247,7 @@ export const make = <
     owner: options.owner ?? "",
     domains: options.domains as ReadonlyArray<Domain.Domain<Domain.Requires<D[number]>>>,
     coordinator: options.coordinator,
-    policy: { ...Decider.policy, ...options.policy },
+    policy: { ...Decider.policy, ...said(options.policy) },
     steps: options.steps ?? 20,
     tier: options.tier ?? Autonomy.defaultTier,
     confirm: options.confirm,

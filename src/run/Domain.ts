@@ -24,7 +24,8 @@
  */
 import type * as RestartIntensity from "../RestartIntensity.ts"
 import type * as Supervisor from "../Supervisor.ts"
-import type * as Worker from "./Worker.ts"
+import { Given } from "./internal/given.ts"
+import * as Worker from "./Worker.ts"
 
 const TypeId = "~espalier/run/Domain"
 
@@ -68,6 +69,10 @@ export interface Options<W extends ReadonlyArray<Worker.Worker>> {
   readonly intensity?: RestartIntensity.Options | undefined
 }
 
+const given = new Given("Domain.make")
+
+const strategies: ReadonlyArray<Supervisor.Strategy> = ["one-for-one", "one-for-all", "rest-for-one"]
+
 const namePattern = /^[A-Za-z][\w-]{0,63}$/
 
 /**
@@ -75,7 +80,8 @@ const namePattern = /^[A-Za-z][\w-]{0,63}$/
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when the name has other characters than letters, digits, `_` and `-`.
+ * Throws a `RangeError` when the name has other characters than letters, digits, `_` and `-`, and when an option is not of
+ * its kind. An `intensity` that is out of range is found by `Desk.check`.
  *
  * @category constructors
  * @since 0.1.0
@@ -84,14 +90,19 @@ export const make = <const W extends ReadonlyArray<Worker.Worker>>(
   name: string,
   options: Options<W>
 ): Domain<Worker.Requires<W[number]>> => {
-  if (!namePattern.test(name)) {
-    throw new RangeError(`Domain.make: name must be letters, digits, '_' and '-', got ${JSON.stringify(name)}`)
-  }
+  if (typeof name !== "string" || !namePattern.test(name)) given.refuse("name", "letters, digits, '_' and '-'", name)
+  given.record("options", options, ["workers", "strategy", "intensity"])
+  given.list("workers", options.workers).forEach((worker, index) => {
+    given.made(`workers[${index}]`, "a worker", Worker.isWorker(worker), worker)
+  })
+  const { intensity = {}, strategy = "one-for-one" } = options
+  given.oneOf("strategy", strategy, strategies)
+  given.record("intensity", intensity, ["restarts", "within"])
   return {
     [TypeId]: TypeId,
     name,
     workers: options.workers as ReadonlyArray<Worker.Worker<Worker.Requires<W[number]>>>,
-    strategy: options.strategy ?? "one-for-one",
-    intensity: options.intensity ?? {}
+    strategy,
+    intensity
   }
 }

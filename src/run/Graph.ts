@@ -75,9 +75,11 @@
 import type * as Schema from "effect/Schema"
 
 import type * as Coordinator from "./Coordinator.ts"
+import { checkTask, concurrencyOf } from "./internal/declared.ts"
+import { Given } from "./internal/given.ts"
 import { exits, problems, type Shape } from "./internal/graphs.ts"
 import { show } from "./internal/problems.ts"
-import { count, lastOutput, listed, stop, usable, visit, visitId } from "./internal/visits.ts"
+import { lastOutput, listed, stop, usable, visit, visitId } from "./internal/visits.ts"
 import type { PlannedTask } from "./RunEvent.ts"
 import { isEnded } from "./RunState.ts"
 
@@ -216,7 +218,8 @@ type Taking<N> = N extends unknown
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when `cap`, `steps` or `concurrency` is out of range. Nodes that cannot be reached, loops without
+ * Throws a `RangeError` when an option or the shape of a node is not what its type says: `cap`, `steps` or `concurrency`
+ * out of range, outcomes that are no list of texts. Nodes that cannot be reached, loops without
  * an exit and, for callers without types, unknown nodes and missing transitions are found by `Desk.check`.
  *
  * @category constructors
@@ -236,6 +239,7 @@ const build = (options: {
   readonly result?: string | undefined
   readonly concurrency?: number | undefined
 }): Graph<never, unknown> => {
+  checkOptions(given.record("options", options, known))
   const { edges, nodes, result, start } = options
   const entries = Object.entries(nodes)
   const tasks = entries.map(([name, node]): Coordinator.Task<never, unknown> => {
@@ -251,8 +255,8 @@ const build = (options: {
   const walk: Walk = {
     shape,
     tasks: new Map(tasks.map((task) => [task.id, task])),
-    cap: count("Graph.make: cap", options.cap ?? 10),
-    steps: count("Graph.make: steps", options.steps ?? 20)
+    cap: given.whole("cap", options.cap ?? 10, 1),
+    steps: given.whole("steps", options.steps ?? 20, 1)
   }
   const first = walk.tasks.get(start)
   return {
@@ -260,7 +264,7 @@ const build = (options: {
     tasks,
     initial: first === undefined ? [] : [visit(first, start, [])],
     adds: true,
-    concurrency: count("Graph.make: concurrency", options.concurrency ?? 10),
+    concurrency: concurrencyOf(given, options),
     containment: "isolate",
     next: (view) => follow(walk, view),
     merge: (parts) =>
@@ -273,6 +277,31 @@ const build = (options: {
       cap: walk.cap,
       steps: walk.steps,
       result: result ?? null
+    }
+  }
+}
+
+const given = new Given("Graph.make")
+
+const known = ["start", "nodes", "edges", "cap", "steps", "result", "concurrency"]
+
+const checkOptions = ({ edges, nodes, result, start }: Readonly<Record<string, unknown>>): void => {
+  given.text("start", start)
+  if (result !== undefined) given.text("result", result)
+  for (const [name, node] of Object.entries(given.record("nodes", nodes))) {
+    const path = `nodes.${name}`
+    checkTask(given, path, node, false)
+    const { join, outcome, outcomes } = given.record(path, node)
+    given.texts(`${path}.outcomes`, outcomes)
+    given.code(`${path}.outcome`, outcome)
+    if (join !== undefined) given.flag(`${path}.join`, join)
+  }
+  for (const [name, own] of Object.entries(given.record("edges", edges))) {
+    for (const [outcome, target] of Object.entries(given.record(`edges.${name}`, own))) {
+      const path = `edges.${name}.${outcome}`
+      if (Array.isArray(target)) given.texts(path, target)
+      else if (target !== undefined && typeof target !== "string")
+        given.refuse(path, "a name or a list of names", target)
     }
   }
 }

@@ -46,9 +46,11 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
+import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 
 import * as Breaker from "./Breaker.ts"
+import { Given } from "./internal/given.ts"
 import { Listeners } from "./internal/listeners.ts"
 
 /**
@@ -393,13 +395,20 @@ export interface Options {
  *
  * **Gotchas**
  *
- * Dies with the `RangeError` of `Breaker.make` when a setting is out of range.
+ * Dies with a `RangeError` when an option is not what its type says, also with that of `Breaker.make`.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options?: Options | undefined): Effect.Effect<Health, never, Scope.Scope> =>
+export const make = (options: Options = {}): Effect.Effect<Health, never, Scope.Scope> =>
   Effect.suspend(() => {
-    const shell = new Shell(Breaker.make(options?.breaker), options?.workers ?? [])
+    given.record("options", options, ["workers", "breaker"])
+    const { breaker, workers = [] } = options
+    if (!Predicate.isIterable(workers) || typeof workers === "string") given.refuse("workers", "a list", workers)
+    const names = [...workers]
+    given.texts("workers", names)
+    const shell = new Shell(Breaker.make(breaker), names)
     return Effect.as(Effect.forkScoped(shell.keep), shell)
   })
+
+const given = new Given("Health.make")

@@ -33,8 +33,9 @@ import type * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
 import * as Coordinator from "./Coordinator.ts"
-import { count, lastOutput } from "./internal/visits.ts"
-import { contained } from "./Plan.ts"
+import { checkTasks, concurrencyOf, containmentOf } from "./internal/declared.ts"
+import { Given } from "./internal/given.ts"
+import { lastOutput } from "./internal/visits.ts"
 import type { Containment } from "./RunEvent.ts"
 
 /**
@@ -72,7 +73,7 @@ export interface Options {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when `concurrency` or a quorum is out of range. Stages of the same name, and a stage that needs
+ * Throws a `RangeError` when an option or the shape of a stage is not what its type says. Stages of the same name, and a stage that needs
  * itself or a later one, are found by `Desk.check`.
  *
  * @category constructors
@@ -80,8 +81,10 @@ export interface Options {
  */
 export const make = <Input = unknown, R = never>(
   stages: ReadonlyArray<Coordinator.Task<Input, R>>,
-  options?: Options | undefined
+  options: Options = {}
 ): Pipeline<Input, R> => {
+  checkTasks(given, "stages", stages)
+  const concurrency = concurrencyOf(given, given.record("options", options, ["concurrency", "containment", "merge"]))
   const tasks = stages.map((stage, index): Coordinator.Task<Input, R> => {
     const before = stages[index - 1]
     return before === undefined ? stage : { ...stage, needs: [...new Set([before.id, ...(stage.needs ?? [])])] } // L1
@@ -92,11 +95,11 @@ export const make = <Input = unknown, R = never>(
     tasks,
     initial: tasks.map((task) => Coordinator.planned(task)),
     adds: false,
-    concurrency: count("Pipeline.make: concurrency", options?.concurrency ?? 10),
-    containment: contained("Pipeline.make", options?.containment),
+    concurrency,
+    containment: containmentOf(given, options.containment),
     next: ({ open }) => (open === 0 ? { _tag: "Done" } : { _tag: "Wait" }),
     merge:
-      options?.merge ??
+      options.merge ??
       ((parts) =>
         last === undefined
           ? lastOutput(parts, "The pipeline has no stages")
@@ -104,6 +107,8 @@ export const make = <Input = unknown, R = never>(
     problems: () => problems(stages)
   }
 }
+
+const given = new Given("Pipeline.make")
 
 const problems = (stages: ReadonlyArray<Coordinator.Task<never, unknown>>): ReadonlyArray<Coordinator.Problem> => {
   const found: Array<Coordinator.Problem> = []

@@ -42,6 +42,8 @@ import type * as Schema from "effect/Schema"
 
 import * as Contract from "./Contract.ts"
 import * as Coordinator from "./Coordinator.ts"
+import { checkTasks, concurrencyOf, containmentOf } from "./internal/declared.ts"
+import { Given } from "./internal/given.ts"
 import type { Containment, PlannedTask } from "./RunEvent.ts"
 
 /**
@@ -95,36 +97,30 @@ export interface Options {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when `concurrency` or a quorum is out of range. Everything else is found by `Desk.check`.
+ * Throws a `RangeError` when an option or the shape of a task is not what its type says: `concurrency` out of range, an id
+ * that is no text, a function that is none. Everything else is found by `Desk.check`.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = <Input = unknown, R = never>(
   tasks: ReadonlyArray<Task<Input, R>>,
-  options?: Options | undefined
-): Plan<Input, R> => ({
-  kind: "plan",
-  tasks,
-  initial: tasks.map((task) => Coordinator.planned(task)),
-  adds: false,
-  concurrency: whole("Plan.make: concurrency", options?.concurrency ?? 10),
-  containment: contained("Plan.make", options?.containment),
-  next: ({ open }) => (open === 0 ? { _tag: "Done" } : { _tag: "Wait" }),
-  ...(options?.merge === undefined ? {} : { merge: options.merge })
-})
-
-const whole = (what: string, value: number): number => {
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new RangeError(`${what} must be a whole number >= 1, got ${value}`)
-  return value
+  options: Options = {}
+): Plan<Input, R> => {
+  checkTasks(given, "tasks", tasks)
+  return {
+    kind: "plan",
+    tasks,
+    initial: tasks.map((task) => Coordinator.planned(task)),
+    adds: false,
+    concurrency: concurrencyOf(given, given.record("options", options, ["concurrency", "containment", "merge"])),
+    containment: containmentOf(given, options.containment),
+    next: ({ open }) => (open === 0 ? { _tag: "Done" } : { _tag: "Wait" }),
+    ...(options.merge === undefined ? {} : { merge: options.merge })
+  }
 }
 
-/** Checks a containment, for the coordinators that take one. */
-export const contained = (what: string, containment: Containment = "isolate"): Containment => {
-  if (typeof containment !== "string") whole(`${what}: quorum`, containment.quorum)
-  return containment
-}
+const given = new Given("Plan.make")
 
 /**
  * A task as the journal knows it.

@@ -63,10 +63,12 @@ import type * as Contract from "./Contract.ts"
 import * as ContractPolicy from "./ContractPolicy.ts"
 import * as Coordinator from "./Coordinator.ts"
 import { lastSaid, Told, told } from "./internal/choosing.ts"
+import { concurrencyOf, containmentOf, isCoordinator } from "./internal/declared.ts"
+import { Given } from "./internal/given.ts"
 import * as plans from "./internal/plans.ts"
 import { Problem, sentence, shorten } from "./internal/problems.ts"
-import { count, listed, stop } from "./internal/visits.ts"
-import { contained, type Plan } from "./Plan.ts"
+import { listed, stop } from "./internal/visits.ts"
+import type { Plan } from "./Plan.ts"
 import { Usage } from "./Result.ts"
 import type { Containment } from "./RunEvent.ts"
 
@@ -156,15 +158,20 @@ export interface Options<in Input, out E, out R> {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when a limit, an area, a data class, `concurrency` or a quorum is out of range. A fallback without
- * tasks, and no worker at all that a plan may use, are found by `Desk.check`.
+ * Throws a `RangeError` when an option is not what its type says: a limit, an area, a data class, `concurrency` or a quorum
+ * out of range, a fallback that is neither a plan nor `"review"`. A fallback without tasks, and no worker at all that a plan may use, are found by `Desk.check`.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = <Input = unknown, E = never, R = never>(options: Options<Input, E, R>): Planner<Input, R> => {
+  given.record("options", options, known)
   const { dataClasses, fallback, limits, merge, permissions, plan, workers } = options
-  const tasks = fallback === "review" ? [] : fallback.tasks
+  given.code("plan", plan)
+  const stands = fallback === undefined || fallback === "review" || isCoordinator(fallback)
+  given.made("fallback", 'a plan or "review"', stands, fallback)
+  if (workers !== undefined) given.texts("workers", workers)
+  const tasks = typeof fallback === "object" ? fallback.tasks : []
   const rules: plans.Rules = {
     workers: workers === undefined ? undefined : new Set(workers),
     policy: ContractPolicy.make({ limits, areas: permissions, dataClasses })
@@ -174,9 +181,9 @@ export const make = <Input = unknown, E = never, R = never>(options: Options<Inp
     tasks,
     initial: [],
     adds: true,
-    concurrency: count("Planner.make: concurrency", options.concurrency ?? 10),
-    containment: contained("Planner.make", options.containment),
-    next: (view) => next(view, rules, fallback === "review" ? undefined : tasks),
+    concurrency: concurrencyOf(given, { ...options }),
+    containment: containmentOf(given, options.containment),
+    next: (view) => next(view, rules, typeof fallback === "object" ? tasks : undefined),
     decide: (question) => {
       const able = question.workers.filter(({ name }) => rules.workers?.has(name) ?? true)
       return Effect.suspend(() => plan({ ...question, workers: able })).pipe(
@@ -187,7 +194,7 @@ export const make = <Input = unknown, E = never, R = never>(options: Options<Inp
     problems: () => problems(options),
     facts: {
       workers: workers === undefined ? null : [...workers],
-      fallback: fallback === "review" ? fallback : "plan",
+      fallback: typeof fallback === "object" ? "plan" : "review",
       limits: { ...rules.policy.limits },
       permissions: Object.fromEntries(
         Object.entries(rules.policy.areas).map(([area, allowed]) => [
@@ -198,6 +205,20 @@ export const make = <Input = unknown, E = never, R = never>(options: Options<Inp
     }
   }
 }
+
+const given = new Given("Planner.make")
+
+const known: ReadonlyArray<keyof Options<never, unknown, unknown>> = [
+  "plan",
+  "fallback",
+  "workers",
+  "limits",
+  "permissions",
+  "dataClasses",
+  "concurrency",
+  "containment",
+  "merge"
+]
 
 /**
  * An answer that says what it cost.
@@ -313,7 +334,10 @@ const problems = ({
   if (workers?.length === 0) {
     found.push({ rule: "no-worker", subject: "planner", message: "the planner may use no workers" })
   }
-  if (fallback === "review") return found
+  if (typeof fallback !== "object") {
+    if (fallback === "review") return found
+    return [...found, { rule: "no-fallback", subject: "planner", message: 'the fallback must be a plan or "review"' }]
+  }
   if (fallback.tasks.length === 0) {
     found.push({ rule: "no-fallback", subject: "planner", message: "the planner's fallback has no tasks" })
   }

@@ -33,6 +33,8 @@
  *
  * @since 0.1.0
  */
+import * as Schema from "effect/Schema"
+
 import type { ErrorKind } from "./Result.ts"
 
 /**
@@ -52,17 +54,24 @@ import type { ErrorKind } from "./Result.ts"
  * @category models
  * @since 0.1.0
  */
-export type Rung =
-  | "retry"
-  | "correct"
-  | "again"
-  | "follow-up"
-  | "other-worker"
-  | "larger-worker"
-  | "decompose"
-  | "re-plan"
-  | "review"
-  | "incomplete"
+export const Rung = Schema.Literals([
+  "retry",
+  "correct",
+  "again",
+  "follow-up",
+  "other-worker",
+  "larger-worker",
+  "decompose",
+  "re-plan",
+  "review",
+  "incomplete"
+])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Rung = typeof Rung.Type
 
 /**
  * A ladder for each kind of failure.

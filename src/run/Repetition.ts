@@ -40,7 +40,7 @@
  */
 import * as Schema from "effect/Schema"
 
-import { show } from "./internal/problems.ts"
+import { Given } from "./internal/given.ts"
 
 /** @since 0.1.0 */
 export interface Call extends Schema.Schema.Type<typeof Call> {}
@@ -102,26 +102,22 @@ export interface Policy {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` that names the parameter when one is out of range.
+ * Throws a `RangeError` that names the parameter when one is out of range, and when there is no such parameter.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: { readonly [K in keyof Policy]?: Policy[K] | undefined } = {}): Policy => {
+  const given = new Given("Repetition.make")
+  given.record("options", options, ["identical", "rounds", "perWorker", "window"])
   const { identical = 3, perWorker, rounds = 3 } = options
-  whole("identical", identical, 2)
-  whole("rounds", rounds, 2)
-  if (perWorker !== undefined) whole("perWorker", perWorker, 0)
+  given.whole("identical", identical, 2)
+  given.whole("rounds", rounds, 2)
+  if (perWorker !== undefined) given.whole("perWorker", perWorker, 0)
   const needed = Math.max(identical, 2 * rounds)
   const window = options.window ?? Math.max(64, needed)
-  whole("window", window, needed)
+  given.whole("window", window, needed)
   return { identical, rounds, perWorker, window }
-}
-
-const whole = (name: string, value: number, least: number): void => {
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new RangeError(`Repetition.make: ${name} must be a whole number >= ${least}, got ${show(value)}`)
-  }
 }
 
 /**

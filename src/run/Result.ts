@@ -112,8 +112,10 @@ export interface Evidence extends Schema.Schema.Type<typeof Evidence> {}
  * **Details**
  *
  * - `requirement`: id of the point of the definition of done that it supports.
- * - `command`: what was run. `exitStatus`: how it ended, a whole number; absent for a process that was killed.
- * - `environment`: where, such as `node 24, linux`. `revision`: against what, such as a commit.
+ * - `command`: what was run. `exitStatus`: how it ended, a whole number; absent for a process that was killed. Without both
+ *   a requirement stays unproven.
+ * - `environment`: where, such as `node 24, linux`; it may always be left out. `revision`: against what, such as a commit;
+ *   needed where the desk asks for one and the same revision (`acceptance.sameRevision`).
  * - `output`: what it printed; at most 4 KB are kept.
  * - `worker`, `task`, `at`: who gave it, for which task, and when, in milliseconds since the epoch. Written in at the
  *   boundary; an answer that names another worker or task is refused.

@@ -67,8 +67,11 @@ import * as Schema from "effect/Schema"
 import * as Failure from "../Failure.ts"
 import type * as Coordinator from "./Coordinator.ts"
 import { lastSaid, Told, told } from "./internal/choosing.ts"
+import { candidates as candidates_ } from "./internal/closest.ts"
+import { checkRepetition, checkTasks, concurrencyOf } from "./internal/declared.ts"
+import { Given } from "./internal/given.ts"
 import { show } from "./internal/problems.ts"
-import { circling, count, lastOutput, listed, stop, visit } from "./internal/visits.ts"
+import { circling, lastOutput, listed, stop, visit } from "./internal/visits.ts"
 import * as Repetition from "./Repetition.ts"
 import { Usage } from "./Result.ts"
 
@@ -150,7 +153,8 @@ export class RoutingError extends Schema.TaggedError<RoutingError>("espalier/run
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when `steps` or `concurrency` is out of range. A task that is called `finish`, `none` or `review`
+ * Throws a `RangeError` when an option or the shape of a task is not what its type says: `steps` or `concurrency` out of
+ * range, a `choose` that is no function. A task that is called `finish`, `none` or `review`
  * and, for callers without types, a fallback that is none of the tasks are found by `Desk.check`.
  *
  * @category constructors
@@ -165,11 +169,17 @@ export const make = <const Id extends string, Input = unknown, E = never, R = ne
   readonly result?: NoInfer<Id> | undefined
   readonly concurrency?: number | undefined
 }): Router<Input, R> => {
+  given.record("options", options, known)
   const { choose, fallback, repetition = Repetition.policy, result, tasks } = options
+  checkTasks(given, "tasks", tasks)
+  given.code("choose", choose)
+  if (fallback !== undefined) given.text("fallback", fallback)
+  if (result !== undefined) given.text("result", result)
+  checkRepetition(given, repetition)
   const desk: Routes = {
     tasks: new Map(tasks.map((task) => [named(task.id), task])),
     fallback,
-    steps: count("Router.make: steps", options.steps ?? 20),
+    steps: given.whole("steps", options.steps ?? 20, 1),
     repetition
   }
   return {
@@ -177,7 +187,7 @@ export const make = <const Id extends string, Input = unknown, E = never, R = ne
     tasks,
     initial: [],
     adds: true,
-    concurrency: count("Router.make: concurrency", options.concurrency ?? 10),
+    concurrency: concurrencyOf(given, options),
     containment: "isolate",
     next: (view) => next(view, desk),
     decide: (question) =>
@@ -228,6 +238,10 @@ export const answer = (
   answer: unknown,
   options?: { readonly usage?: Usage | undefined; readonly note?: string | undefined } | undefined
 ): unknown => new Told(answer, options?.usage, options?.note)
+
+const given = new Given("Router.make")
+
+const known = ["tasks", "choose", "fallback", "steps", "repetition", "result", "concurrency"]
 
 interface Routes {
   readonly tasks: ReadonlyMap<string, Coordinator.Task<never, unknown>>
@@ -350,7 +364,7 @@ const problems = (routes: Routes): ReadonlyArray<Coordinator.Problem> => {
     found.push({ rule: "reserved-name", subject: name, message: `no task of a router can be called ${name}` })
   }
   if (fallback !== "review" && !tasks.has(fallback)) {
-    const known = listed([...[...tasks.values()].map(({ id }) => id), "review"])
+    const known = candidates_(fallback, [...[...tasks.values()].map(({ id }) => id), "review"])
     const message = `the router's fallback must be one of ${known}, got ${show(fallback)}`
     found.push({ rule: "no-fallback", subject: "router", message })
   }

@@ -62,6 +62,7 @@ import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -76,7 +77,9 @@ import * as Contract from "./Contract.ts"
 import * as Desk from "./Desk.ts"
 import type { Draft } from "./internal/apply.ts"
 import { applyEvent, applySaid } from "./internal/apply.ts"
+import { candidates } from "./internal/closest.ts"
 import { make } from "./internal/executor.ts"
+import { isRecord, quoted } from "./internal/given.ts"
 import { notHere } from "./internal/inbox.ts"
 import { commit, fromRecord, toRecord } from "./internal/log.ts"
 import type { News } from "./internal/news.ts"
@@ -89,7 +92,7 @@ import { Decision, type RunEvent } from "./RunEvent.ts"
 import { isFinished } from "./RunState.ts"
 
 /**
- * What a run was asked to begin with is not what its desk takes, or its id cannot be one.
+ * What a run was asked to begin with is not what its desk takes, or an option of it is not what it can be.
  *
  * @category errors
  * @since 0.1.0
@@ -240,7 +243,38 @@ export const makeId: Effect.Effect<string> = Effect.gen(function* () {
   return `${stamp}-${parts.map((part) => part.toString(16).padStart(6, "0")).join("")}`
 })
 
-const isTier = Schema.is(Autonomy.Tier)
+const startOptions: ReadonlyArray<keyof StartOptions<unknown>> = [
+  "input",
+  "id",
+  "limits",
+  "tier",
+  "onEvent",
+  "onTreeEvent",
+  "log"
+]
+
+/** What is wrong with what a run is to begin with, beside the values of its input and its limits. */
+const wrongOptions = (options: unknown): ReadonlyArray<Problem> => {
+  if (!isRecord(options)) return [{ path: "options", expectation: "must be an object", actual: show(options) }]
+  const problems: Array<Problem> = []
+  const check = (name: string, expectation: string, holds: (value: unknown) => boolean) => {
+    const value = options[name]
+    if (value !== undefined && !holds(value)) problems.push({ path: name, expectation, actual: show(value) })
+  }
+  for (const key of Object.keys(options)) {
+    if (startOptions.some((name) => name === key)) continue
+    const expectation = `is not a known option; known are ${candidates(key, startOptions)}`
+    problems.push({ path: key, expectation, actual: "" })
+  }
+  check("id", "must be a text", Predicate.isString)
+  check("tier", `must be one of ${quoted(Autonomy.Tier.literals)}`, (tier) =>
+    Autonomy.Tier.literals.some((name) => name === tier)
+  )
+  check("onEvent", "must be a function", Predicate.isFunction)
+  check("onTreeEvent", "must be a function", Predicate.isFunction)
+  check("log", "must be true or false", Predicate.isBoolean)
+  return problems
+}
 
 const idPattern = /^[A-Za-z0-9][\w.-]{0,99}$/
 
@@ -264,7 +298,13 @@ export const start = <Input, R>(
   Outcome.Outcome,
   InputInvalid | RunExists | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
   Journal.Journal | R
-> => inOwnOffice(desk, options, (office) => startIn(office, options))
+> =>
+  Effect.suspend(() => {
+    const problems = wrongOptions(options)
+    return problems.length > 0
+      ? Effect.fail(new InputInvalid({ desk: desk.name, problems }))
+      : inOwnOffice(desk, options, (office) => startIn(office, options))
+  })
 
 /**
  * Opens a desk, takes up a run that was cut off or suspended, carries it to its end, and closes the desk again.
@@ -309,17 +349,15 @@ export const startIn: <Input>(
 ) => Effect.Effect<Outcome.Outcome, InputInvalid | RunExists | RunError, Journal.Journal> = Effect.fnUntraced(
   function* <Input>(office: Office.Office<Input>, options: StartOptions<Input>) {
     const { desk } = office
-    const run: unknown = options.id ?? (yield* makeId)
     const invalid = (problems: ReadonlyArray<Problem>) => new InputInvalid({ desk: desk.name, problems })
-    if (typeof run !== "string" || !idPattern.test(run)) {
+    const wrong = wrongOptions(options)
+    if (wrong.length > 0) return yield* invalid(wrong)
+    const run = options.id ?? (yield* makeId)
+    if (!idPattern.test(run)) {
       const expectation = "must be letters, digits, '.', '_' and '-', at most 100"
       return yield* invalid([{ path: "id", expectation, actual: show(run) }])
     }
     const tier = options.tier ?? desk.tier
-    if (!isTier(tier)) {
-      const expectation = `must be one of: ${Autonomy.Tier.literals.join(", ")}`
-      return yield* invalid([{ path: "tier", expectation, actual: show(tier) }])
-    }
     const encoded = desk.encodeInput(options.input)
     if (EffectResult.isFailure(encoded)) return yield* invalid(encoded.failure)
     const owns = owned(encoded.success, "")

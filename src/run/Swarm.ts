@@ -54,8 +54,11 @@
 import type * as Schema from "effect/Schema"
 
 import type * as Coordinator from "./Coordinator.ts"
+import { candidates } from "./internal/closest.ts"
+import { checkRepetition, checkTask, concurrencyOf } from "./internal/declared.ts"
+import { Given } from "./internal/given.ts"
 import { show } from "./internal/problems.ts"
-import { circling, count, lastOutput, listed, stop, usable, visit, visitId, visits } from "./internal/visits.ts"
+import { circling, lastOutput, listed, stop, usable, visit, visitId, visits } from "./internal/visits.ts"
 import * as Repetition from "./Repetition.ts"
 
 /**
@@ -99,7 +102,8 @@ export interface Swarm<in Input = unknown> extends Coordinator.Coordinator<Input
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when `steps` or `concurrency` is out of range. Peers of several domains, a peer that is called
+ * Throws a `RangeError` when an option or the shape of a peer is not what its type says: `steps` or `concurrency` out of
+ * range, a `handOver` that is no function. Peers of several domains, a peer that is called
  * `done` and, for callers without types, a start that is no peer are found by `Desk.check`.
  *
  * @category constructors
@@ -112,8 +116,15 @@ export const make = <const Name extends string, Input = unknown>(options: {
   readonly repetition?: Repetition.Policy | undefined
   readonly concurrency?: number | undefined
 }): Swarm<Input> => {
+  given.record("options", options, ["start", "peers", "steps", "repetition", "concurrency"])
   const { peers, repetition = Repetition.policy, start } = options
-  const steps = count("Swarm.make: steps", options.steps ?? 20)
+  given.text("start", start)
+  for (const [name, peer] of Object.entries(given.record("peers", peers))) {
+    checkTask(given, `peers.${name}`, peer, false)
+    given.code(`peers.${name}.handOver`, given.record(`peers.${name}`, peer)["handOver"])
+  }
+  checkRepetition(given, repetition)
+  const steps = given.whole("steps", options.steps ?? 20, 1)
   const tasks = Object.entries<Peer<Input>>(peers).map(([id, { handOver, ...peer }]): Coordinator.Task<Input> => {
     return { ...peer, id, label: handOver }
   })
@@ -124,7 +135,7 @@ export const make = <const Name extends string, Input = unknown>(options: {
     tasks,
     initial: first === undefined ? [] : [visit(first, start, [])],
     adds: true,
-    concurrency: count("Swarm.make: concurrency", options.concurrency ?? 10),
+    concurrency: concurrencyOf(given, options),
     containment: "isolate",
     next: (view) => turn(view, byName, start, steps, repetition),
     merge: (parts) => lastOutput(parts, "No peer gave a result"),
@@ -132,6 +143,8 @@ export const make = <const Name extends string, Input = unknown>(options: {
     facts: { start, peers: tasks.map(({ id }) => id), steps }
   }
 }
+
+const given = new Given("Swarm.make")
 
 const turn = (
   view: Coordinator.View,
@@ -168,7 +181,7 @@ const problems = (peers: ReadonlyArray<Coordinator.Task<never>>, start: string):
   const found: Array<Coordinator.Problem> = []
   const names = peers.map(({ id }) => id)
   if (!names.includes(start)) {
-    const message = `the swarm starts at ${show(start)}, but the peers are ${listed(names)}`
+    const message = `the swarm starts at ${show(start)}, but the peers are ${candidates(start, names)}`
     found.push({ rule: "unknown-node", subject: start, message })
   }
   if (names.includes("done")) {

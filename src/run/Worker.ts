@@ -36,7 +36,7 @@
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -46,9 +46,9 @@ import type { Reference } from "../journal/Reference.ts"
 import * as Allowances from "./Allowance.ts"
 import type { Allowance } from "./Allowance.ts"
 import type { Contract } from "./Contract.ts"
-import { isId } from "./internal/fields.ts"
+import { Given } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
-import { decoder, encoder, sentences, show, type Problem } from "./internal/problems.ts"
+import { decoder, encoder, sentences, type Problem } from "./internal/problems.ts"
 import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
 
 const TypeId = "~espalier/run/Worker"
@@ -245,41 +245,34 @@ const namePattern = /^[A-Za-z][\w-]{0,63}$/
 
 const decodeUsage = decoder(Usage, "error")
 
-const refuse = (problem: string): never => {
-  throw new RangeError(`Worker.make: ${problem}`)
-}
+const given = new Given("Worker.make")
 
-const whole = (option: string, value: number, least: number): number =>
-  Number.isSafeInteger(value) && value >= least
-    ? value
-    : refuse(`${option} must be a whole number >= ${least}, got ${show(value)}`)
-
-/** A list of names without blanks and repetitions; `ids` are also keys of records. */
-const nameList = (option: string, names: ReadonlyArray<string> = [], kind: "ids" | "names" = "names") => {
-  const seen = new Set<string>()
-  names.forEach((name, index) => {
-    const path = `${option}[${index}]`
-    if (kind === "ids" && !isId(name)) {
-      refuse(`${path} must be letters, digits, '.', '_' and '-', beginning with a letter, got ${show(name)}`)
-    }
-    if (name.trim() === "") refuse(`${path} must be a name that is not empty, got ${show(name)}`)
-    if (seen.has(name)) refuse(`${path} must not be named twice, got ${show(name)}`)
-    seen.add(name)
-  })
-  return [...seen]
-}
+const options_: ReadonlyArray<keyof Options<unknown, unknown, unknown, unknown, unknown, unknown>> = [
+  "description",
+  "capabilities",
+  "input",
+  "output",
+  "risk",
+  "size",
+  "queue",
+  "available",
+  "attemptTimeout",
+  "permissions",
+  "tools",
+  "dependencies",
+  "artefacts",
+  "estimate",
+  "confidence",
+  "window",
+  "irreversible",
+  "handle"
+]
 
 const estimateOf = (estimate: Usage = {}): Usage =>
-  EffectResult.getOrElse(decodeUsage(estimate), (problems) =>
-    refuse(
-      sentences(problems.map((each) => ({ ...each, path: each.path === "" ? "estimate" : `estimate.${each.path}` })))
-    )
-  )
-
-const shareOf = (option: string, value: number | undefined): number | undefined =>
-  value === undefined || (value >= 0 && value <= 1)
-    ? value
-    : refuse(`${option} must be a number between 0 and 1, got ${show(value)}`)
+  EffectResult.getOrElse(decodeUsage(estimate), (problems) => {
+    const placed = problems.map((each) => ({ ...each, path: each.path === "" ? "estimate" : `estimate.${each.path}` }))
+    throw new RangeError(`Worker.make: ${sentences(placed)}`)
+  })
 
 /**
  * Makes a worker.
@@ -287,8 +280,8 @@ const shareOf = (option: string, value: number | undefined): number | undefined 
  * **Gotchas**
  *
  * Throws a `RangeError` that names the option when the name has other characters than letters, digits, `_` and `-`, when a
- * number is out of its range, or when a list names something twice or nothing at all. Areas and artefacts are named with
- * letters, digits, `.`, `_` and `-`.
+ * value is not of its kind or out of its range, when a list names something twice or nothing at all, and when there is no
+ * such option. Areas and artefacts are named with letters, digits, `.`, `_` and `-`.
  *
  * @category constructors
  * @since 0.1.0
@@ -297,32 +290,35 @@ export const make = <I, IE, A, AE, E, R>(
   name: string,
   options: Options<I, IE, A, AE, E, R>
 ): Worker<Exclude<R, Scope.Scope>> => {
-  const attemptTimeout = Duration.fromInputUnsafe(options.attemptTimeout ?? "30 seconds")
-  if (!namePattern.test(name)) {
-    refuse(`name must be letters, digits, '_' and '-', got ${JSON.stringify(name)}`)
-  }
-  if (!Duration.isGreaterThan(attemptTimeout, Duration.zero)) {
-    refuse(`attemptTimeout must be > 0, got ${Duration.toMillis(attemptTimeout)} ms`)
-  }
+  if (typeof name !== "string" || !namePattern.test(name)) given.refuse("name", "letters, digits, '_' and '-'", name)
+  given.record("options", options, options_)
+  given.text("description", options.description)
+  given.schema("input", options.input)
+  given.schema("output", options.output)
+  given.code("handle", options.handle)
+  const { available = true, irreversible = false, risk = "low" } = options
+  given.oneOf("risk", risk, ["low", "medium", "high"])
+  given.flag("available", available)
+  given.flag("irreversible", irreversible)
   const decodeInput = decoder(Schema.toCodecJson(options.input))
   return {
     [TypeId]: TypeId,
     name,
     description: options.description,
-    capabilities: options.capabilities ?? [],
-    risk: options.risk ?? "low",
-    size: whole("size", options.size ?? 1, 1),
-    queue: whole("queue", options.queue ?? 100, 0),
-    available: options.available ?? true,
-    attemptTimeout,
-    permissions: nameList("permissions", options.permissions, "ids"),
-    tools: nameList("tools", options.tools),
-    dependencies: nameList("dependencies", options.dependencies),
-    artefacts: nameList("artefacts", options.artefacts, "ids"),
+    capabilities: given.names("capabilities", options.capabilities ?? []),
+    risk,
+    size: given.whole("size", options.size ?? 1, 1),
+    queue: given.whole("queue", options.queue ?? 100, 0),
+    available,
+    attemptTimeout: given.duration("attemptTimeout", options.attemptTimeout ?? "30 seconds", "more"),
+    permissions: given.names("permissions", options.permissions ?? [], "ids"),
+    tools: given.names("tools", options.tools ?? []),
+    dependencies: given.names("dependencies", options.dependencies ?? []),
+    artefacts: given.names("artefacts", options.artefacts ?? [], "ids"),
     estimate: estimateOf(options.estimate),
-    confidence: shareOf("confidence", options.confidence),
-    window: options.window === undefined ? undefined : whole("window", options.window, 1),
-    irreversible: options.irreversible ?? false,
+    confidence: options.confidence === undefined ? undefined : given.share("confidence", options.confidence),
+    window: options.window === undefined ? undefined : given.whole("window", options.window, 1),
+    irreversible,
     prepare: (order) =>
       EffectResult.map(decodeInput(order.contract.inputs), (input) =>
         Effect.scoped(

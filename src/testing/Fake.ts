@@ -54,6 +54,8 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
 import * as Failure from "../Failure.ts"
+import { readDuration } from "../internal/options.ts"
+import { Given } from "../run/internal/given.ts"
 import * as Result from "../run/Result.ts"
 import * as Worker from "../run/Worker.ts"
 import * as Outage from "./Outage.ts"
@@ -89,15 +91,27 @@ const isAnswer = (value: unknown): value is Answer => Predicate.hasProperty(valu
  * **Details**
  *
  * - `reason`: default `"canned"`.
- * - `retryAfter`: what a `transient` failure asks to wait. Default: nothing is said.
+ * - `retryAfter`: what a `transient` failure asks to wait, >= 0. Default: nothing is said.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` when the kind or an option is not what its type says.
  *
  * @category answers
  * @since 0.1.0
  */
 export const fail = (
   kind: Failure.Kind,
-  options?: { readonly reason?: string | undefined; readonly retryAfter?: Duration.Input | undefined } | undefined
-): Answer => answer(Effect.fail(failure(kind, options?.reason ?? "canned", options?.retryAfter)))
+  options: { readonly reason?: string | undefined; readonly retryAfter?: Duration.Input | undefined } = {}
+): Answer => {
+  const given = new Given("Fake.fail")
+  given.oneOf("kind", kind, Failure.kinds)
+  given.record("options", options, ["reason", "retryAfter"])
+  const { reason = "canned", retryAfter } = options
+  given.text("reason", reason)
+  if (retryAfter !== undefined) given.duration("retryAfter", retryAfter, "zero")
+  return answer(Effect.fail(failure(kind, reason, retryAfter)))
+}
 
 const failure = (kind: Failure.Kind, reason: string, retryAfter?: Duration.Input | undefined): Failure.Failure =>
   new Failure.Failure({
@@ -229,8 +243,8 @@ export interface Fake<out I = unknown, out A = unknown, out R = unknown> extends
  *
  * **Gotchas**
  *
- * Throws a `RangeError` as `Worker.make` does, and when a rate is not between 0 and 1 or a latency is negative, infinite, or
- * ends before it begins.
+ * Throws a `RangeError` as `Worker.make` does, and when an option is not what its type says: a rate that is not between 0
+ * and 1, a kind that is none, a latency that is negative, infinite, or ends before it begins.
  *
  * @category constructors
  * @since 0.1.0
@@ -239,10 +253,12 @@ export const worker = <I = unknown, IE = unknown, A = Schema.Json, AE = unknown,
   name: string,
   options: Options<I, IE, A, AE, E, R> = {}
 ): Fake<I, A, Exclude<R, Scope.Scope>> => {
+  given.record("options", options)
   const { answers = [], failures, latency, otherwise, outage, what = name, ...rest } = options
-  if (failures !== undefined && !(failures.rate >= 0 && failures.rate <= 1)) {
-    throw new RangeError(`Fake.worker: failures.rate must be between 0 and 1, got ${failures.rate}`)
-  }
+  if (typeof answers !== "function") given.list("answers", answers)
+  if (failures !== undefined) checkFailures(failures)
+  if (outage !== undefined) given.made("outage", "an outage", Outage.isOutage(outage), outage)
+  given.text("what", what)
   const wait = latency === undefined ? () => Effect.void : waiting(latency)
   const struck = failures === undefined ? () => Effect.succeed(false) : striking(failures)
   const calls: Array<Worker.Order<I>> = []
@@ -305,6 +321,16 @@ const strike = (failures: Failures | undefined): Effect.Effect<never, Failure.Fa
   return kind === "defect" ? Effect.die(new Error(reason)) : Effect.fail(failure(kind, reason, retryAfter))
 }
 
+const given = new Given("Fake.worker")
+
+const checkFailures = (failures: Failures): void => {
+  const { kind, rate, retryAfter, seed } = given.record("failures", failures, ["rate", "seed", "kind", "retryAfter"])
+  given.share("failures.rate", rate)
+  if (typeof seed !== "string" && !Number.isFinite(seed)) given.refuse("failures.seed", "a text or a number", seed)
+  if (kind !== undefined) given.oneOf("failures.kind", kind, Result.ErrorKind.literals)
+  if (retryAfter !== undefined) given.duration("failures.retryAfter", retryAfter, "zero")
+}
+
 type Seen = Pick<Worker.Order, "dispatch" | "attempt">
 
 /** A number in [0, 1) that belongs to one attempt. F1 */
@@ -317,7 +343,8 @@ const striking = ({ rate, seed }: Failures) => {
 
 const waiting = (latency: Latency): ((order: Seen) => Effect.Effect<void>) => {
   const millis = (input: Duration.Input): number => {
-    const value = Duration.toMillis(Duration.fromInputUnsafe(input))
+    const duration = readDuration(input) ?? given.refuse("latency", "a duration", input)
+    const value = Duration.toMillis(duration)
     if (Number.isFinite(value) && value >= 0) return value
     throw new RangeError(`Fake.worker: latency must be finite and >= 0, got ${value} ms`)
   }
@@ -325,7 +352,7 @@ const waiting = (latency: Latency): ((order: Seen) => Effect.Effect<void>) => {
     const fixed = millis(latency)
     return () => Effect.sleep(fixed)
   }
-  const { seed } = latency
+  const { seed } = given.record("latency", latency, ["from", "to", "seed"]) as typeof latency
   const from = millis(latency.from)
   const to = millis(latency.to)
   if (to < from) throw new RangeError(`Fake.worker: latency.to must be >= from (${from} ms), got ${to} ms`)

@@ -46,9 +46,12 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 
 import * as Failure from "../Failure.ts"
+import { readDuration } from "../internal/options.ts"
+import { Given } from "../run/internal/given.ts"
 
 const TypeId = "~espalier/testing/Outage"
 
@@ -115,6 +118,14 @@ export interface SpanOptions {
   readonly retryAfter?: Duration.Input | "rest" | undefined
 }
 
+/**
+ * Whether a value is an outage.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isOutage = (value: unknown): value is Outage => Predicate.hasProperty(value, TypeId)
+
 const fromSpans = (spans: ReadonlyArray<Span>, originMillis = 0): Outage => ({ [TypeId]: TypeId, spans, originMillis })
 
 /**
@@ -127,15 +138,23 @@ const fromSpans = (spans: ReadonlyArray<Span>, originMillis = 0): Outage => ({ [
  * @category constructors
  * @since 0.1.0
  */
-export const make = (spans: ReadonlyArray<SpanOptions>): Outage =>
-  fromSpans(
-    spans.map(({ from, kind = "transient", retryAfter, until, what }, index) => {
+export const make = (spans: ReadonlyArray<SpanOptions>): Outage => {
+  making.list("spans", spans)
+  return fromSpans(
+    spans.map((span, index) => {
+      const path = `[${index}]`
+      making.record(path, span, ["what", "from", "until", "kind", "retryAfter"])
+      const { from, kind = "transient", retryAfter, until, what } = span
+      making.text(`${path}.what`, what)
+      making.oneOf(`${path}.kind`, kind, every)
+      const millis = (field: string, input: Duration.Input) => millisOf(making, `${path}.${field}`, input)
       const refuse = (field: string, expectation: string, got: unknown): never => {
         throw new RangeError(`Outage.make: [${index}].${field} must be ${expectation}, got ${String(got)}`)
       }
-      const fromMillis = millis(from ?? 0)
-      const untilMillis = until === undefined ? undefined : millis(until)
-      const retryAfterMillis = retryAfter === undefined || retryAfter === "rest" ? retryAfter : millis(retryAfter)
+      const fromMillis = millis("from", from ?? 0)
+      const untilMillis = until === undefined ? undefined : millis("until", until)
+      const retryAfterMillis =
+        retryAfter === undefined || retryAfter === "rest" ? retryAfter : millis("retryAfter", retryAfter)
       if (what.trim() === "") refuse("what", "a name that is not empty", JSON.stringify(what))
       if (!(Number.isFinite(fromMillis) && fromMillis >= 0)) refuse("from", "finite and >= 0", `${fromMillis} ms`)
       if (untilMillis !== undefined && !(untilMillis > fromMillis)) {
@@ -159,8 +178,14 @@ export const make = (spans: ReadonlyArray<SpanOptions>): Outage =>
       }
     })
   )
+}
 
-const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
+const making = new Given("Outage.make")
+
+const every: ReadonlyArray<Kind> = [...Failure.kinds, "defect", "silence"]
+
+const millisOf = (given: Given, parameter: string, input: Duration.Input): number =>
+  Duration.toMillis(readDuration(input) ?? given.refuse(parameter, "a duration", input))
 
 /**
  * Nothing is ever down.
@@ -184,7 +209,8 @@ export const none: Outage = fromSpans([])
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when a value is out of its range or there are no kinds.
+ * Throws a `RangeError` when an option is not what its type says, when a value is out of its range, and when there are no
+ * kinds.
  *
  * @category constructors
  * @since 0.1.0
@@ -197,10 +223,15 @@ export const random = (options: {
   readonly apart?: Duration.Input | undefined
   readonly kinds?: ReadonlyArray<Kind> | undefined
 }): Effect.Effect<Outage> => {
+  drawing.record("options", options, ["seed", "names", "within", "mean", "apart", "kinds"])
+  const { names, seed } = options
+  if (typeof seed !== "string" && !Number.isFinite(seed)) drawing.refuse("seed", "a text or a number", seed)
+  drawing.texts("names", names)
   const within = positive("within", options.within)
   const mean = positive("mean", options.mean)
   const apart = positive("apart", options.apart ?? mean * 4)
   const kinds = options.kinds ?? ["transient"]
+  drawing.list("kinds", kinds).forEach((kind, index) => drawing.oneOf(`kinds[${index}]`, kind, every))
   if (kinds.length === 0) throw new RangeError("Outage.random: kinds must name at least one kind, got none")
   const spansOf = (what: string) =>
     Effect.gen(function* () {
@@ -212,12 +243,14 @@ export const random = (options: {
         from = until
       }
       return spans
-    }).pipe(Random.withSeed(JSON.stringify([options.seed, what])))
-  return Effect.map(Effect.forEach(new Set(options.names), spansOf), (spans) => fromSpans(spans.flat()))
+    }).pipe(Random.withSeed(JSON.stringify([seed, what])))
+  return Effect.map(Effect.forEach(new Set(names), spansOf), (spans) => fromSpans(spans.flat()))
 }
 
+const drawing = new Given("Outage.random")
+
 const positive = (field: string, input: Duration.Input): number => {
-  const value = millis(input)
+  const value = millisOf(drawing, field, input)
   if (Number.isFinite(value) && value > 0) return value
   throw new RangeError(`Outage.random: ${field} must be finite and > 0, got ${value} ms`)
 }

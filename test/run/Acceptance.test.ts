@@ -35,6 +35,7 @@ const all = (text: string): ReadonlyArray<Result.Evidence> =>
 /** Random evidence for requirements a, b and c, over three times and two revisions. */
 const anyEvidence = Schema.Struct({
   requirement: Schema.Literals(["a", "b", "c"]),
+  command: Schema.optionalKey(Schema.Literals(["check", " "])),
   exitStatus: Schema.optionalKey(Schema.Literals([0, 1])),
   at: Schema.optionalKey(Schema.Literals([1, 2, 3])),
   revision: Schema.optionalKey(Schema.Literals(["r1", "r2"]))
@@ -54,7 +55,16 @@ describe("Acceptance", () => {
       ["a 1, a 0", "met", "check a ended with exit status 0"],
       ["a 0 1, a 1", "met", "check a ended with exit status 0"],
       ["a 0 1, a - 2", "unproven", "check a has no exit status"],
-      ["b 0 1", "unproven", "There is no evidence for it"]
+      [
+        "b 0 1",
+        "unproven",
+        "There is no evidence for it; there is evidence for b, which is no requirement of this task"
+      ],
+      [
+        "b 0, tests 0",
+        "unproven",
+        "There is no evidence for it; there is evidence for b, tests, which are no requirements of this task"
+      ]
     ]
     it.effect.each(table)("R-213 with evidence %j a requirement is %s", ([handed, state, reason]) =>
       Effect.sync(() => {
@@ -97,6 +107,22 @@ describe("Acceptance", () => {
         })
     )
 
+    const { command: _, ...unsaid } = evidence("a 0 1 r1")
+    const lacking: ReadonlyArray<readonly [Result.Evidence, boolean, Acceptance.State, string]> = [
+      [{ requirement: "a", exitStatus: 0 }, false, "unproven", "Its evidence does not say what was run"],
+      [{ ...unsaid, command: " " }, false, "unproven", "Its evidence does not say what was run"],
+      [unsaid, true, "unproven", "Its evidence does not say what was run"],
+      [{ ...unsaid, exitStatus: 1 }, true, "unmet", "Its check ended with exit status 1"],
+      [evidence("a 0 1"), true, "unproven", "check a does not say against which revision it was run"],
+      [evidence("a 1 1"), true, "unmet", "check a ended with exit status 1"],
+      [evidence("a 0 1"), false, "met", "check a ended with exit status 0"],
+      [evidence("a 0 1 r1"), true, "met", "check a ended with exit status 0"]
+    ]
+    it.each(lacking)("R-213 with %j, where a revision is asked for: %s, it is %s", (handed, named, state, reason) => {
+      const [finding] = Acceptance.check([requirement("a")], [handed], { named }).findings
+      assert.deepStrictEqual([finding?.state, finding?.reason], [state, reason])
+    })
+
     it("R-213 gives the evidence that decides, and what belongs to no requirement", () => {
       const handed = all("a 1 1, a 0 2, z 0 3")
       const { findings, strays } = Acceptance.check([requirement("a")], handed)
@@ -118,14 +144,15 @@ describe("Acceptance", () => {
         failing: anyEvidence,
         place: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 10 })),
         any: Schema.Boolean,
-        needs: Schema.Boolean
+        needs: Schema.Boolean,
+        named: Schema.Boolean
       },
-      ({ any, failing, handed, needs, place }) => {
+      ({ any, failing, handed, named, needs, place }) => {
         const revision = any ? undefined : "r1"
         const definition = [requirement("a"), { ...requirement("b"), evidence: needs }, requirement("c", false)]
         const more = handed.toSpliced(place, 0, { ...failing, exitStatus: 1 })
-        const before = Acceptance.check(definition, handed, { revision })
-        const after = Acceptance.check(definition, more, { revision })
+        const before = Acceptance.check(definition, handed, { named, revision })
+        const after = Acceptance.check(definition, more, { named, revision })
         assert.isTrue(before.accepted || !after.accepted)
         for (const [index, finding] of after.findings.entries()) {
           if (finding.state === "met") assert.strictEqual(before.findings[index]?.state, "met")
@@ -171,7 +198,14 @@ describe("Acceptance", () => {
     })
 
     it("R-213 evidence without a revision does not count beside evidence with one", () => {
-      assert.isTrue(Acceptance.final([entry("t", "a 0 1"), entry("u", "a 0 2")]).accepted)
+      const unnamed = Acceptance.final([entry("t", "a 0 1"), entry("u", "a 1 2")])
+      assert.deepStrictEqual(
+        unnamed.open.map(({ reason, state }) => [state, reason]),
+        [
+          ["unproven", "check a does not say against which revision it was run"],
+          ["unmet", "check a ended with exit status 1"]
+        ]
+      )
       const mixed = Acceptance.final([entry("t", "a 0 1"), entry("u", "a 0 2 r1")])
       assert.deepStrictEqual(
         mixed.open.map(({ reason, task }) => [task, reason]),

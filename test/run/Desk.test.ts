@@ -227,7 +227,7 @@ describe("Worker", () => {
     const bad: ReadonlyArray<readonly [string, () => unknown]> = [
       ["Worker.make: name must be letters, digits, '_' and '-', got \"a.b\"", () => worker("a.b")],
       ["Worker.make: size must be a whole number >= 1, got 0", () => worker("a", { size: 0 })],
-      ["Worker.make: attemptTimeout must be > 0, got 0 ms", () => worker("a", { attemptTimeout: 0 })],
+      ["Worker.make: attemptTimeout must be a duration > 0, got 0", () => worker("a", { attemptTimeout: 0 })],
       ["Domain.make: name must be letters, digits, '_' and '-', got \"\"", () => Domain.make("", { workers: [] })],
       ["Plan.make: concurrency must be a whole number >= 1, got 0", () => Plan.make([], { concurrency: 0 })]
     ]

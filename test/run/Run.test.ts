@@ -282,7 +282,7 @@ describe("Run", () => {
           const error = yield* Effect.flip(
             Run.start(desk([worker("one", done)], [task("a", { worker: "d.x" })]), options)
           )
-          assert.strictEqual(error.message, "DESK_INVALID: desk: task a: there is no worker d.x")
+          assert.strictEqual(error.message, "DESK_INVALID: desk: task a: there is no worker d.x; known is d.one")
           assert.strictEqual(yield* Effect.flatMap(Journal.Journal, (journal) => journal.version("r1")), 0)
         }).pipe(memory)
       )

@@ -34,8 +34,13 @@ describe("acceptance in a run", () => {
     ["has evidence without an exit status", with_(undefined), "tests is unproven: npm test has no exit status"],
     [
       "has evidence for something else",
-      Result.completed("work", { evidence: [{ requirement: "docs", exitStatus: 0 }] }),
-      "tests is unproven: There is no evidence for it"
+      Result.completed("work", { evidence: [{ requirement: "test", command: "npm test", exitStatus: 0 }] }),
+      "tests is unproven: There is no evidence for it; there is evidence for test, which is no requirement of this task"
+    ],
+    [
+      "does not say what was run",
+      Result.completed("work", { evidence: [{ requirement: "tests", exitStatus: 0 }] }),
+      "tests is unproven: Its evidence does not say what was run"
     ]
   ]
 
@@ -208,6 +213,21 @@ describe("acceptance in a run", () => {
         assert.deepStrictEqual(yield* Run.outcome("r1"), outcome)
         const [merged] = yield* of("Merged")
         assert.deepInclude(merged, { group: "", outcome: "partial" })
+      }).pipe(memory)
+    )
+
+    it.effect("R-213 evidence that names no revision goes back with the reason", () =>
+      Effect.gen(function* () {
+        const one = Fake.worker("one", { answers: [with_(0), with_(0, "abc")] })
+        const tasks = [task("a", { definitionOfDone: done })]
+        const outcome = yield* Run.start(guarded([one], tasks, { acceptance: { sameRevision: true } }), r1)
+        assert.deepStrictEqual(outcomes(outcome), ["d.one rejected-quality", "d.one accepted"])
+        const reason = "tests is unproven: npm test does not say against which revision it was run"
+        const [, again] = yield* one.calls
+        assert.deepStrictEqual(
+          again?.previous.map((each) => each.reason),
+          [reason]
+        )
       }).pipe(memory)
     )
 

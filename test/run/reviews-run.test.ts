@@ -194,8 +194,8 @@ describe("reviews of a run", () => {
       const one = Fake.worker("one", {
         answers: ({ contract }) =>
           contract.definitionOfDone.length === 2
-            ? Result.completed("all", { evidence: [{ requirement: "tests", exitStatus: 1 }] })
-            : Result.completed("some", { evidence: [{ requirement: "tests", exitStatus: 0 }] })
+            ? Result.completed("all", { evidence: [{ requirement: "tests", command: "npm test", exitStatus: 1 }] })
+            : Result.completed("some", { evidence: [{ requirement: "tests", command: "npm test", exitStatus: 0 }] })
       })
       const desk = guarded([one], [task("a", { definitionOfDone, reduceScope: true })])
       const waiting = yield* Run.start(desk, r1)

@@ -41,7 +41,7 @@ describe("routing in a run", () => {
       "nobody whose permission the task does not grant",
       [able("writes", { permissions: ["repository"] }), able("reads")],
       ["d.reads"],
-      "d.writes must not have it (CONTRACT_INVALID: permissions.repository is required)"
+      "d.writes cannot take this contract: CONTRACT_INVALID: permissions.repository is required"
     ]
   ]
 

@@ -223,8 +223,8 @@ describe("Fake", () => {
     })
 
     it.each([
-      [{ failures: { rate: 1.1, seed: 1 } }, "failures.rate must be between 0 and 1, got 1.1"],
-      [{ failures: { rate: Number.NaN, seed: 1 } }, "failures.rate must be between 0 and 1, got NaN"],
+      [{ failures: { rate: 1.1, seed: 1 } }, "failures.rate must be a number between 0 and 1, got 1.1"],
+      [{ failures: { rate: Number.NaN, seed: 1 } }, "failures.rate must be a number between 0 and 1, got NaN"],
       [{ latency: -1 }, "latency must be finite and >= 0, got -1 ms"],
       [{ latency: "Infinity" as const }, "latency must be finite and >= 0, got Infinity ms"],
       [{ latency: { from: 2, to: 1, seed: 1 } }, "latency.to must be >= from (2 ms), got 1 ms"]

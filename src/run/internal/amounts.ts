@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Usage as Amount } from "../Result.ts"
+import { isRecord } from "./given.ts"
 import { show } from "./problems.ts"
 
 /** @since 0.1.0 */
@@ -111,10 +112,18 @@ export const charge = (reserved: Amount, reported: Amount): Amount => {
   return charged
 }
 
+const isMeasure = (key: string): key is Measure =>
+  key === "steps" || key === "tokens" || key === "toolCalls" || key === "cost"
+
 const isAmount = (value: unknown): value is number => Number.isFinite(value) && (value as number) >= 0
 
 /** @since 0.1.0 */
 export const checked = (amount: Amount, what: string): Amount => {
+  if (!isRecord(amount)) throw new RangeError(`Budget: ${what} must be an object, got ${show(amount)}`)
+  for (const key in amount) {
+    if (isMeasure(key)) continue
+    throw new RangeError(`Budget: ${what} must have no other measures than ${measures.join(", ")}, got ${show(key)}`)
+  }
   const sound: Writable<Amount> = {}
   for (const measure of measures) {
     const value = amount[measure]

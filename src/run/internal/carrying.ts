@@ -254,7 +254,7 @@ export const beginning = (
     work,
     terms: {
       policy,
-      judge: judgeOf(template, order.contract),
+      judge: judgeOf(template, order.contract, office.desk.sameRevision),
       probe: office.health.facts().workers.get(worker)?.dispatch === order.dispatch,
       digests: digests || policy.lowConfidence === "cross-check" || policy.lowConfidence === "retry",
       allowance,
@@ -321,7 +321,11 @@ const judged = (
   const sources = hands.sources()
   const contract = contractOf(sources, hands.state(), task)
   if (EffectResult.isFailure(contract)) return whole
-  const { against, label } = judgeOf(templateOf(sources, task), contract.success)(result)
+  const { against, label } = judgeOf(
+    templateOf(sources, task),
+    contract.success,
+    hands.office.desk.sameRevision
+  )(result)
   if (against === undefined) return { ...whole, label }
   const refused = failure("malformed", against, "rejected-quality")
   return { ...refused, result: { ...refused.result, evidence: result.evidence } }

@@ -10,6 +10,7 @@ import { checkGroup, groupsOf } from "./checking/groups.ts"
 import { checkNumbers } from "./checking/limits.ts"
 import { checkStaff } from "./checking/staffing.ts"
 import { checkTask, type Staff } from "./checking/tasks.ts"
+import { knownAs } from "./closest.ts"
 
 /** See `Desk.check`. */
 export const check = (desk: Desk, seats: ReadonlyArray<Seat>): ReadonlyArray<Finding> => {
@@ -49,6 +50,10 @@ const checkMerge = ({ aggregate, coordinator, name, reconcile }: Desk, findings:
   const ids = new Set(coordinator.tasks.map(({ id }) => id))
   for (const task of aggregate.tasks) {
     if (ids.has(task)) continue
-    findings.error("unknown-task", name, `the answer of ${name} is merged out of ${task}, but there is no such task`)
+    findings.error(
+      "unknown-task",
+      name,
+      `the answer of ${name} is merged out of ${task}, but there is no such task${knownAs(task, ids)}`
+    )
   }
 }

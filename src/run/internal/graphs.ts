@@ -4,8 +4,8 @@
  * @since 0.1.0
  */
 import type { Problem } from "../Coordinator.ts"
+import { candidates } from "./closest.ts"
 import { show } from "./problems.ts"
-import { listed } from "./visits.ts"
 
 /** A graph as plain data: nodes with their outcomes, and edges by node and outcome. */
 export interface Shape {
@@ -28,13 +28,13 @@ export const problems = (shape: Shape): ReadonlyArray<Problem> => {
   const found: Array<Problem> = []
   const error = (rule: string, subject: string, message: string) => void found.push({ rule, subject, message })
   const { edges, nodes, result, start } = shape
-  const known = `the nodes are ${listed(nodes.keys())}`
-  if (!nodes.has(start)) error("unknown-node", start, `the graph starts at ${show(start)}, but ${known}`)
+  const known = (name: string) => `the nodes are ${candidates(name, nodes.keys())}`
+  if (!nodes.has(start)) error("unknown-node", start, `the graph starts at ${show(start)}, but ${known(start)}`)
   if (result !== undefined && !nodes.has(result)) {
-    error("unknown-node", result, `the graph's result is that of ${show(result)}, but ${known}`)
+    error("unknown-node", result, `the graph's result is that of ${show(result)}, but ${known(result)}`)
   }
   for (const name of edges.keys()) {
-    if (!nodes.has(name)) error("unknown-node", name, `edges lead out of ${show(name)}, but ${known}`)
+    if (!nodes.has(name)) error("unknown-node", name, `edges lead out of ${show(name)}, but ${known(name)}`)
   }
   for (const [name, { outcomes }] of nodes) {
     if (name === "finish") error("reserved-name", name, "no node can be called finish, which is the end of a graph")
@@ -56,7 +56,7 @@ export const problems = (shape: Shape): ReadonlyArray<Problem> => {
       }
       for (const each of targets(target)) {
         if (each === "" || nodes.has(each) || (each === "finish" && target === each)) continue
-        error("unknown-node", name, `the edge ${show(outcome)} of ${name} leads to ${show(each)}, but ${known}`)
+        error("unknown-node", name, `the edge ${show(outcome)} of ${name} leads to ${show(each)}, but ${known(each)}`)
       }
     }
   }

@@ -15,14 +15,18 @@ const nothing = {}
 const longestLabel = 500
 
 /** Checks in this order: evidence and acceptance, then the task's own validation; then what the output means. */
-export const judgeOf = (template: Task<never, unknown> | undefined, contract: Contract): Judge => {
+export const judgeOf = (
+  template: Task<never, unknown> | undefined,
+  contract: Contract,
+  sameRevision: boolean
+): Judge => {
   const { definitionOfDone } = contract
   if (template?.validate === undefined && template?.label === undefined && definitionOfDone.length === 0) {
     return () => nothing
   }
   return (result) => {
     if (definitionOfDone.length > 0 && result.status === "completed") {
-      const { accepted, findings } = Acceptance.check(definitionOfDone, result.evidence)
+      const { accepted, findings } = Acceptance.check(definitionOfDone, result.evidence, { named: sameRevision })
       if (!accepted) {
         const open = findings.filter(({ mandatory, state }) => mandatory && state !== "met")
         const said = open.map(({ reason, requirement, state }) => `${requirement} is ${state}: ${reason}`).join("; ")

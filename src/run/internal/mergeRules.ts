@@ -7,6 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 import { canonical } from "./canonical.ts"
+import { Given } from "./given.ts"
 import { type Keyed, type Part, shape, type Shape, siftMany, siftOne } from "./mergeFields.ts"
 
 /** @since 0.1.0 */
@@ -44,6 +45,22 @@ export interface Options<in A> {
   readonly backed?: ((claim: A) => boolean) | undefined
 }
 
+/** Checks what a rule is made of. */
+const checkRule = (
+  rule: string,
+  schemas: Readonly<Record<string, unknown>>,
+  options: unknown,
+  more: ReadonlyArray<string> = []
+) => {
+  const given = new Given(`Aggregate.${rule}`)
+  const { backed, from, key } = given.record("options", options, ["from", "backed", ...more])
+  for (const [name, schema] of Object.entries(schemas)) given.schema(name, schema)
+  if (from !== undefined) given.text("from", from)
+  if (backed !== undefined) given.code("backed", backed)
+  if (key !== undefined) given.code("key", key)
+  return given
+}
+
 const field = <A>(of: Shape<A>): Field<A> => ({ [TypeId]: of, rule: of.rule })
 
 const single = <A>(
@@ -52,8 +69,9 @@ const single = <A>(
   options: Options<A>,
   merge: (parts: ReadonlyArray<Keyed<A>>) => Option.Option<A>,
   chooses = true
-): Field<A> =>
-  field(
+): Field<A> => {
+  checkRule(rule === "most-confident" ? "mostConfident" : rule, { schema }, options)
+  return field(
     shape({
       rule,
       chooses,
@@ -64,6 +82,7 @@ const single = <A>(
       merge
     })
   )
+}
 
 const list = <A>(
   rule: string,
@@ -71,6 +90,7 @@ const list = <A>(
   options: Options<A>,
   merge: (parts: ReadonlyArray<Keyed<ReadonlyArray<A>>>) => Option.Option<ReadonlyArray<A>>
 ): Field<ReadonlyArray<A>> => {
+  checkRule(rule, { item }, options, rule === "union" ? ["key"] : [])
   const many = Schema.Array(item)
   return field(
     shape({
@@ -233,7 +253,12 @@ export const custom = <P, A>(
     readonly merge: (parts: ReadonlyArray<Part<P>>) => Option.Option<A>
   }
 ): Field<A> => {
+  const given = checkRule("custom", {}, options, ["part", "merged", "merge"])
   const { backed, from, merge, merged, part } = options
+  given.text("rule", rule)
+  given.schema("part", part)
+  given.schema("merged", merged)
+  given.code("merge", merge)
   return field(
     shape({
       rule,

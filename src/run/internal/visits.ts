@@ -9,7 +9,7 @@ import type * as Schema from "effect/Schema"
 import * as Coordinator from "../Coordinator.ts"
 import * as Repetition from "../Repetition.ts"
 import type { PlannedTask, StopReason } from "../RunEvent.ts"
-import { shorten, show } from "./problems.ts"
+import { shorten } from "./problems.ts"
 
 /** Whether a task of this status has an output. */
 export const usable = (status: Coordinator.Seen["status"]): boolean => status === "accepted" || status === "partial"
@@ -91,11 +91,3 @@ export const stop = (reason: StopReason, note: string): Coordinator.Next => ({
 
 /** A list of names for a sentence. */
 export const listed = (names: Iterable<string>): string => shorten([...names].join(", ") || "nothing", 500)
-
-/** A number of something, checked. `least`: the smallest one that is allowed. */
-export const count = (what: string, value: number, least = 1): number => {
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new RangeError(`${what} must be a whole number >= ${least}, got ${show(value)}`)
-  }
-  return value
-}

@@ -133,13 +133,13 @@ const errors: ReadonlyArray<Row> = [
   ],
   [
     "unknown-account",
-    "there is a budget for domain:e, which is neither a domain nor a worker of desk",
+    "there is a budget for domain:e, which is neither a domain nor a worker of desk; known are domain:d, worker:d.one, worker:d.two",
     desk({ budgets: { "domain:e": { steps: 1 } } }),
     "domain:e"
   ],
   [
     "unknown-account",
-    "there is a budget for worker:one, which is neither a domain nor a worker of desk",
+    "there is a budget for worker:one, which is neither a domain nor a worker of desk; known are worker:d.one, worker:d.two, domain:d",
     desk({ budgets: { "worker:one": { steps: 1 } } }),
     "worker:one"
   ],
@@ -200,7 +200,7 @@ const errors: ReadonlyArray<Row> = [
   ],
   [
     "unknown-task",
-    "the answer of desk is merged out of z, but there is no such task",
+    "the answer of desk is merged out of z, but there is no such task; known is a",
     desk({
       // Which fields there are is of no matter here.
       aggregate: merged as Aggregate.Aggregate<unknown>
@@ -247,13 +247,13 @@ const errors: ReadonlyArray<Row> = [
   ],
   [
     "ungranted-permission",
-    "d.two needs the permission database, which the contract policy never grants",
+    "d.two needs the permission database, which the contract policy never grants; known is repository",
     desk({ contracts: policy, workers: [worker("one"), worker("two", { permissions: ["database"] })] }),
     "d.two"
   ],
   [
     "ungranted-permission",
-    "d.two needs the permission hosts, which the contract policy never grants",
+    "d.two needs the permission hosts, which the contract policy never grants; known is repository",
     desk({ contracts: policy, workers: [worker("one"), worker("two", { permissions: ["hosts"] })] }),
     "d.two"
   ],
@@ -348,23 +348,33 @@ const errors: ReadonlyArray<Row> = [
     desk({ tasks: [{ ...group("a", [task("b")]), capability: "read" }] }),
     "a"
   ],
-  ["unknown-worker", "task a: there is no worker d.nine", desk({ tasks: [task("a", { worker: "d.nine" })] }), "a"],
-  ["unknown-worker", "task a: there is no worker one", desk({ tasks: [task("a", { worker: "one" })] }), "a"],
   [
     "unknown-worker",
-    "task x/a/b: there is no worker d.nine",
+    "task a: there is no worker d.nine; known are d.one, d.two",
+    desk({ tasks: [task("a", { worker: "d.nine" })] }),
+    "a"
+  ],
+  [
+    "unknown-worker",
+    "task a: there is no worker one; known are d.one, d.two",
+    desk({ tasks: [task("a", { worker: "one" })] }),
+    "a"
+  ],
+  [
+    "unknown-worker",
+    "task x/a/b: there is no worker d.nine; known are d.one, d.two",
     desk({ tasks: [group("x", [group("a", [task("b", { worker: "d.nine" })])])] }),
     "x/a/b"
   ],
   [
     "unknown-capability",
-    "task a: no worker has the capability fly",
+    "task a: no worker has the capability fly; known is read",
     desk({ tasks: [task("a", { capability: "fly" })] }),
     "a"
   ],
   [
     "unknown-capability",
-    "task a/b: no worker has the capability fly",
+    "task a/b: no worker has the capability fly; known is read",
     desk({ tasks: [group("a", [task("b", { worker: undefined, capability: "fly" })])] }),
     "a/b"
   ],
@@ -623,7 +633,7 @@ const errors: ReadonlyArray<Row> = [
   ],
   [
     "unknown-worker",
-    "the planner of desk may use d.nine, but there is no such worker",
+    "the planner of desk may use d.nine, but there is no such worker; known are d.one, d.two",
     desk({
       coordinator: coordinator({
         kind: "planner",
@@ -635,7 +645,7 @@ const errors: ReadonlyArray<Row> = [
   ],
   [
     "ungranted-permission",
-    "the planner of desk may give the permission database, which the contract policy never grants",
+    "the planner of desk may give the permission database, which the contract policy never grants; known is repository",
     desk({
       contracts: policy,
       coordinator: coordinator({

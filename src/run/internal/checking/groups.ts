@@ -7,10 +7,11 @@ import type { Coordinator, Task } from "../../Coordinator.ts"
 import type { Desk } from "../../Desk.ts"
 import * as Plan from "../../Plan.ts"
 import type { PlannedTask } from "../../RunEvent.ts"
+import { knownAs } from "../closest.ts"
 import { isId } from "../fields.ts"
 import { show, thrown } from "../problems.ts"
 import { type Findings, ruleOf } from "./findings.ts"
-import { grants } from "./staffing.ts"
+import { granted, grants } from "./staffing.ts"
 
 /** A coordinator and the tasks that its group is a part of, from the outside in. */
 export interface Group {
@@ -108,6 +109,11 @@ const checkNames = (group: Group, told: ReadonlySet<string>, findings: Findings)
   const { tasks } = group.coordinator
   const ids = new Set(tasks.map(({ id }) => id))
   const seen = new Set<string>()
+  const others = (need: string, id: string) =>
+    knownAs(
+      need,
+      [...ids].filter((each) => each !== id)
+    )
   for (const { id, needs = [] } of tasks) {
     const path = pathIn(group, id)
     if (seen.has(id) && !told.has(`duplicate-task ${id}`)) {
@@ -119,7 +125,8 @@ const checkNames = (group: Group, told: ReadonlySet<string>, findings: Findings)
       findings.error("invalid-name", path, `task ${path}: id ${expectation}, got ${show(id)}`)
     }
     needs.forEach((need, index) => {
-      if (!ids.has(need)) findings.error("unknown-need", path, `task ${path}: needs an unknown task ${need}`)
+      if (!ids.has(need))
+        findings.error("unknown-need", path, `task ${path}: needs an unknown task ${need}${others(need, id)}`)
       if (needs.indexOf(need) !== index) findings.error("unknown-need", path, `task ${path}: needs ${need} twice`)
     })
   }
@@ -205,14 +212,18 @@ const checkPlanner = (
   if (Array.isArray(usable)) {
     for (const worker of usable as ReadonlyArray<unknown>) {
       if (typeof worker === "string" && workers.has(worker)) continue
-      findings.error("unknown-worker", subject, `${name} may use ${String(worker)}, but there is no such worker`)
+      findings.error(
+        "unknown-worker",
+        subject,
+        `${name} may use ${String(worker)}, but there is no such worker${knownAs(worker, workers)}`
+      )
     }
   }
   const areas = factOf(coordinator, "permissions")
   if (contracts === undefined || typeof areas !== "object" || areas === null) return
   for (const area of Object.keys(areas)) {
     if (grants(contracts, area)) continue
-    const message = `${name} may give the permission ${area}, which the contract policy never grants`
+    const message = `${name} may give the permission ${area}, which the contract policy never grants${knownAs(area, granted(contracts))}`
     findings.error("ungranted-permission", subject, message)
   }
 }

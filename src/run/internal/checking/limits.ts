@@ -5,12 +5,20 @@
  */
 import * as EffectResult from "effect/Result"
 
+import * as Autonomy from "../../Autonomy.ts"
 import * as Breaker from "../../Breaker.ts"
+import * as Confidence from "../../Confidence.ts"
 import { Limits } from "../../Contract.ts"
+import * as Decider from "../../Decider.ts"
 import type { Desk, Seat } from "../../Desk.ts"
-import { Usage } from "../../Result.ts"
+import * as Recovery from "../../Recovery.ts"
+import { ErrorKind, Usage } from "../../Result.ts"
+import { candidates, knownAs } from "../closest.ts"
+import { isRecord, quoted } from "../given.ts"
 import { decoder, sentence, show, thrown, type Problem } from "../problems.ts"
 import type { Findings } from "./findings.ts"
+
+const isNumber = (value: unknown): value is number => typeof value === "number"
 
 const measures = ["deadlineMillis", "steps", "tokens", "toolCalls", "cost"] as const
 
@@ -54,13 +62,37 @@ export const checkNumbers = (desk: Desk, seats: ReadonlyArray<Seat>, findings: F
     if (holds) return
     findings.error("out-of-range", desk.name, `the desk ${desk.name}: ${option} ${expectation}, got ${show(value)}`)
   }
-  const whole = (option: string, value: number, least: number) =>
-    range(Number.isSafeInteger(value) && value >= least, option, `must be a whole number >= ${least}`, value)
-  const share = (option: string, value: number) =>
-    range(value >= 0 && value <= 1, option, "must be a number between 0 and 1", value)
-  const time = (option: string, value: number) =>
-    range(Number.isFinite(value) && value >= 0, option, "must be a number of milliseconds >= 0", value)
+  const oneOf = (option: string, value: unknown, names: ReadonlyArray<string>) =>
+    range(typeof value === "string" && names.includes(value), option, `must be one of ${quoted(names)}`, value)
+  const whole = (option: string, value: unknown, least: number) =>
+    range(
+      isNumber(value) && Number.isSafeInteger(value) && value >= least,
+      option,
+      `must be a whole number >= ${least}`,
+      value
+    )
+  const share = (option: string, value: unknown) =>
+    range(isNumber(value) && value >= 0 && value <= 1, option, "must be a number between 0 and 1", value)
+  const time = (option: string, value: unknown) =>
+    range(
+      isNumber(value) && Number.isFinite(value) && value >= 0,
+      option,
+      "must be a number of milliseconds >= 0",
+      value
+    )
+  const list = (option: string, value: unknown, each: (option: string, value: unknown) => void) => {
+    if (Array.isArray(value)) value.forEach((item, index) => each(`${option}[${index}]`, item))
+    else range(false, option, "must be a list", value)
+  }
+  const closed = (option: string, value: object, names: ReadonlyArray<string>) => {
+    for (const key of Object.keys(value)) {
+      const message = `${option}.${key} is not a known field; known are ${candidates(key, names)}`
+      if (!names.includes(key)) findings.error("out-of-range", desk.name, `the desk ${desk.name}: ${message}`)
+    }
+  }
   const { policy } = desk
+  oneOf("tier", desk.tier, Autonomy.Tier.literals)
+  closed("policy", policy, Object.keys(Decider.policy))
   whole("steps", desk.steps, 0)
   whole("policy.attempts", policy.attempts, 1)
   whole("policy.dispatchesPerWorker", policy.dispatchesPerWorker, 1)
@@ -68,7 +100,18 @@ export const checkNumbers = (desk: Desk, seats: ReadonlyArray<Seat>, findings: F
   share("policy.confidence", policy.confidence)
   share("policy.jitter", policy.jitter)
   time("policy.longestWaitMillis", policy.longestWaitMillis)
-  policy.waitsMillis.forEach((wait, index) => time(`policy.waitsMillis[${index}]`, wait))
+  list("policy.waitsMillis", policy.waitsMillis, time)
+  oneOf("policy.lowConfidence", policy.lowConfidence, Confidence.Low.literals)
+  oneOf("policy.atCap", policy.atCap, ["stop", "review"])
+  const asks: unknown = policy.reviewConfidence
+  range(typeof asks === "boolean", "policy.reviewConfidence", "must be true or false", asks)
+  const ladders: unknown = policy.ladders
+  if (isRecord(ladders)) {
+    closed("policy.ladders", ladders, ErrorKind.literals)
+    for (const kind of ErrorKind.literals) {
+      list(`policy.ladders.${kind}`, ladders[kind], (option, rung) => oneOf(option, rung, Recovery.Rung.literals))
+    }
+  } else range(false, "policy.ladders", "must be an object", ladders)
   try {
     Breaker.make(desk.breaker)
   } catch (error) {
@@ -86,7 +129,7 @@ const checkBudgets = ({ budgets, domains, name }: Desk, seats: ReadonlyArray<Sea
       const message = "there is a budget for run, whose limits are those of the desk"
       findings.error("unknown-account", account, message)
     } else if (!accounts.has(account)) {
-      const message = `there is a budget for ${account}, which is neither a domain nor a worker of ${name}`
+      const message = `there is a budget for ${account}, which is neither a domain nor a worker of ${name}${knownAs(account, accounts)}`
       findings.error("unknown-account", account, message)
     }
     for (const problem of problemsIn(`budgets[${JSON.stringify(account)}]`, decodeUsage(amount))) {

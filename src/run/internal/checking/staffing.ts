@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as RestartIntensity from "../../../RestartIntensity.ts"
 import type { ContractPolicy } from "../../ContractPolicy.ts"
 import type { Desk, Seat } from "../../Desk.ts"
+import { knownAs } from "../closest.ts"
 import { thrown } from "../problems.ts"
 import type { Findings } from "./findings.ts"
 import { above } from "./limits.ts"
@@ -63,11 +64,15 @@ export const grants = (policy: ContractPolicy, area: string): boolean => {
   return allowed !== undefined && (allowed._tag === "Paths" ? allowed.roots : allowed.names).length > 0
 }
 
+/** The areas in which something may be touched. */
+export const granted = (policy: ContractPolicy): ReadonlyArray<string> =>
+  Object.keys(policy.areas).filter((area) => grants(policy, area))
+
 const checkPermissions = ({ name, worker }: Seat, policy: ContractPolicy | undefined, findings: Findings): void => {
   if (policy === undefined) return
   for (const area of worker.permissions) {
     if (grants(policy, area)) continue
-    const message = `${name} needs the permission ${area}, which the contract policy never grants`
+    const message = `${name} needs the permission ${area}, which the contract policy never grants${knownAs(area, granted(policy))}`
     findings.error("ungranted-permission", name, message)
   }
 }

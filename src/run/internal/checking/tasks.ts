@@ -11,6 +11,7 @@ import { planned, type Task } from "../../Coordinator.ts"
 import type * as Decider from "../../Decider.ts"
 import type { Desk, Seat } from "../../Desk.ts"
 import * as Plan from "../../Plan.ts"
+import { knownAs } from "../closest.ts"
 import { candidates } from "../deciding/routing.ts"
 import { sentence } from "../problems.ts"
 import type { Findings, Rule } from "./findings.ts"
@@ -35,8 +36,11 @@ export const checkTask = (
   const path = pathIn(group, task.id)
   const error = (rule: Rule, message: string) => findings.error(rule, path, `task ${path}: ${message}`)
   const contract = Plan.contract(task, {})
-  if (EffectResult.isFailure(contract)) error("invalid-contract", contract.failure.message)
-  else {
+  if (EffectResult.isFailure(contract)) {
+    for (const problem of contract.failure.problems) {
+      error("invalid-contract", `CONTRACT_INVALID: ${sentence(problem, "the contract")}`)
+    }
+  } else {
     if (desk.contracts !== undefined) checkPolicy(contract.success, desk.contracts, task.by === undefined, error)
     checkLimits(desk, group, contract.success, error)
   }
@@ -76,9 +80,11 @@ const checkAssignment = (
     const who = worker === undefined ? `somebody with ${capability}` : worker
     error("assigned-twice", `is to be done by ${who} and by a ${by.kind} of its own`)
   }
-  if (worker !== undefined && !seats.has(worker)) error("unknown-worker", `there is no worker ${worker}`)
+  if (worker !== undefined && !seats.has(worker)) {
+    error("unknown-worker", `there is no worker ${worker}${knownAs(worker, seats.keys())}`)
+  }
   if (capability !== undefined && !capabilities.has(capability)) {
-    error("unknown-capability", `no worker has the capability ${capability}`)
+    error("unknown-capability", `no worker has the capability ${capability}${knownAs(capability, capabilities)}`)
   }
 }
 

@@ -88,7 +88,7 @@ export const barrier = (
   if (permissions.length > 0) {
     const granted = declared(spec, task)?.permissions ?? inherited(state, spec, task)
     const lacking = permissions.find((area) => !granted.includes(area))
-    if (lacking !== undefined) return `must not have it (CONTRACT_INVALID: permissions.${lacking} is required)`
+    if (lacking !== undefined) return `cannot take this contract: CONTRACT_INVALID: permissions.${lacking} is required`
   }
   if (isLimitless(room.ledger)) return undefined
   const own = [`worker:${name}`, `domain:${worker.domain}`]
