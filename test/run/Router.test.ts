@@ -406,7 +406,7 @@ describe("Router", () => {
       `no-fallback: the router's fallback must be one of write, review, spare, research, got "editor"`
     ])
     assert.deepStrictEqual(found({ tasks }), [
-      "no-fallback: the router's fallback must be one of write, review, spare, research, got undefined"
+      "no-fallback: the router's fallback must be one of research, write, spare, review, got undefined"
     ])
     assert.deepStrictEqual(found({ tasks: [], fallback: "review" }), ["no-task: the router has no tasks to choose"])
     assert.deepStrictEqual(found({ tasks: [{ ...tasks[0], id: "none" }], fallback: "review" }), [

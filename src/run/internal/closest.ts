@@ -45,7 +45,7 @@ export const closest = (name: string, names: Iterable<string>): ReadonlyArray<st
  */
 export const candidates = (name: unknown, names: Iterable<string>): string => {
   const all = new Set(names)
-  const near = closest(typeof name === "string" ? name : "", all).join(", ")
+  const near = (typeof name === "string" ? closest(name, all) : [...all].slice(0, most)).join(", ")
   return all.size === 0 ? "nothing" : all.size > most ? `${near} and ${all.size - most} more` : near
 }
 
