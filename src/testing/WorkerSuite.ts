@@ -16,7 +16,6 @@
  * | `too-slow` | it takes longer than its own attempt time-out |
  * | `infinite-timeout` | its attempt time-out never comes |
  * | `output-invalid` | its output is empty or not what its own output schema says |
- * | `output-not-json` | its output is another one after a round trip through JSON text |
  * | `confidence` | its confidence is not a number between 0 and 1 |
  * | `result-invalid` | its result contradicts itself |
  * | `over-limit` | it says itself that it used more than its order allowed |
@@ -96,7 +95,6 @@ export const Rule = Schema.Literals([
   "too-slow",
   "infinite-timeout",
   "output-invalid",
-  "output-not-json",
   "confidence",
   "result-invalid",
   "over-limit",
@@ -400,10 +398,7 @@ class Suite<R> {
     })
   }
 
-  private examine(subject: string, { output, usage }: Result.Envelope): void {
-    if (!Equal.equals(stored(output), output)) {
-      this.find("output-not-json", subject, "the output is another one after a round trip through JSON text")
-    }
+  private examine(subject: string, { usage }: Result.Envelope): void {
     for (const name of ["steps", "tokens", "toolCalls", "cost"] as const) {
       const limit = this.contract.limits[name]
       const used = usage[name]

@@ -143,14 +143,6 @@ const bad: ReadonlyArray<Case> = [
     message: "inputs[0]: output is empty"
   },
   {
-    rule: "output-not-json",
-    worker: () => {
-      const cents = () => Object.defineProperty({ cents: 200 }, "toJSON", { value: () => "2.00" })
-      return half((order) => (order.input.n === 5 ? halve(order) : Effect.sync(cents)), { output: Schema.Unknown })
-    },
-    message: "inputs[0]: the output is another one after a round trip through JSON text"
-  },
-  {
     rule: "confidence",
     worker: () => half((order) => Effect.map(halve(order), (output) => Result.completed(output, { confidence: 80 }))),
     message: "inputs[0]: confidence must be a number between 0 and 1, got 80"
