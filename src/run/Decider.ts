@@ -364,11 +364,17 @@ export const decide = (state: RunState, spec: Spec): ReadonlyArray<Action> => {
     const action = task === undefined ? undefined : settle(state, spec, task, room)
     if (action !== undefined) actions.push(action)
   }
+  /** Whom tasks of this round wait for: the next ones wait too, and are not looked at one by one. */
+  const awaited = new Set<string>()
   for (const id of state.ready) {
     if (room.free <= 0) break
     const task = state.tasks.get(id)
-    const action = task === undefined ? undefined : settle(state, spec, task, room)
+    if (task === undefined) continue
+    const whom = task.group === undefined && task.tries.length === 0 ? `${task.worker} ${task.capability}` : undefined
+    if (whom !== undefined && awaited.has(whom)) continue
+    const action = settle(state, spec, task, room)
     if (action !== undefined) actions.push(action)
+    else if (whom !== undefined) awaited.add(whom)
   }
   if (actions.length > 0 || state.running > 0 || state.consulting > 0 || state.reviews.size > 0) return actions
   // D3. What can never become ready is named, and the run ends.

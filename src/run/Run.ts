@@ -60,136 +60,50 @@
  */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as EffectResult from "effect/Result"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
 import * as Journal from "../journal/Journal.ts"
 import type * as Supervisor from "../Supervisor.ts"
 import type * as Tree from "../Tree.ts"
 import * as Autonomy from "./Autonomy.ts"
-import * as Budget from "./Budget.ts"
 import * as Contract from "./Contract.ts"
 import * as Desk from "./Desk.ts"
-import type { Draft } from "./internal/apply.ts"
-import { applyEvent, applySaid } from "./internal/apply.ts"
 import { candidates } from "./internal/closest.ts"
 import { make } from "./internal/executor.ts"
 import { isRecord, quoted } from "./internal/given.ts"
-import { notHere } from "./internal/inbox.ts"
-import { commit, fromRecord, toRecord } from "./internal/log.ts"
-import type { News } from "./internal/news.ts"
-import { readBack, store } from "./internal/outputs.ts"
+import { fromRecord } from "./internal/log.ts"
 import { owned } from "./internal/plain.ts"
-import { decoder, many, Problem, sentences, show } from "./internal/problems.ts"
+import { decoder, many, type Problem, show } from "./internal/problems.ts"
+import { readRun } from "./internal/reading.ts"
+import {
+  InputInvalid,
+  RunBusy,
+  type RunError,
+  RunExists,
+  RunNotFound,
+  RunUntrusted,
+  VersionMismatch
+} from "./internal/runErrors.ts"
 import * as Office from "./Office.ts"
-import * as Outcome from "./Outcome.ts"
-import { Decision, type RunEvent } from "./RunEvent.ts"
+import type * as Outcome from "./Outcome.ts"
+import type { RunEvent } from "./RunEvent.ts"
 import { isFinished } from "./RunState.ts"
 
-/**
- * What a run was asked to begin with is not what its desk takes, or an option of it is not what it can be.
- *
- * @category errors
- * @since 0.1.0
- */
-export class InputInvalid extends Schema.TaggedError<InputInvalid>("espalier/run/Run/InputInvalid")("InputInvalid", {
-  desk: Schema.String,
-  problems: Schema.Array(Problem)
-}) {
-  override get message(): string {
-    return `INPUT_INVALID: ${this.desk}: ${sentences(this.problems, "the input")}`
-  }
-}
-
-/**
- * There is a run of this id already.
- *
- * @category errors
- * @since 0.1.0
- */
-export class RunExists extends Schema.TaggedError<RunExists>("espalier/run/Run/RunExists")("RunExists", {
-  run: Schema.String
-}) {
-  override get message(): string {
-    return `the run ${this.run} exists already; resume it, or choose another id`
-  }
-}
-
-/**
- * The journal has no run of this id.
- *
- * @category errors
- * @since 0.1.0
- */
-export class RunNotFound extends Schema.TaggedError<RunNotFound>("espalier/run/Run/RunNotFound")("RunNotFound", {
-  run: Schema.String
-}) {
-  override get message(): string {
-    return `the journal has no run ${this.run}`
-  }
-}
-
-/**
- * The run began with another definition of the desk. It was left suspended.
- *
- * @category errors
- * @since 0.1.0
- */
-export class VersionMismatch extends Schema.TaggedError<VersionMismatch>("espalier/run/Run/VersionMismatch")(
-  "VersionMismatch",
-  { run: Schema.String, began: Schema.String, current: Schema.String }
-) {
-  override get message(): string {
-    return `the run ${this.run} began with ${this.began} and cannot go on with ${this.current}`
-  }
-}
-
-/**
- * What the journal says of the run cannot have happened, so nothing can be built on it.
- *
- * @category errors
- * @since 0.1.0
- */
-export class RunUntrusted extends Schema.TaggedError<RunUntrusted>("espalier/run/Run/RunUntrusted")("RunUntrusted", {
-  run: Schema.String,
-  version: Schema.Int,
-  reason: Schema.String
-}) {
-  override get message(): string {
-    return `the run ${this.run} cannot be trusted from version ${this.version} on: ${this.reason}`
-  }
-}
-
-/**
- * The run is being carried out at this office. Nothing was changed.
- *
- * @category errors
- * @since 0.1.0
- */
-export class RunBusy extends Schema.TaggedError<RunBusy>("espalier/run/Run/RunBusy")("RunBusy", {
-  run: Schema.String
-}) {
-  override get message(): string {
-    return `the run ${this.run} is carried out here already`
-  }
-}
-
-/**
- * How a run can fail to be carried out. A task that fails is no such failure; it is in the outcome.
- *
- * **Details**
- *
- * `VersionConflict`: somebody else is executing the run.
- *
- * @category errors
- * @since 0.1.0
- */
-export type RunError = Journal.VersionConflict | Journal.JournalError
+export {
+  CommandRefused,
+  InputInvalid,
+  RunBusy,
+  RunExists,
+  RunNotFound,
+  RunUntrusted,
+  VersionMismatch,
+  type RunError
+} from "./internal/runErrors.ts"
+export { cancel, changeTier, decide, type Deciding } from "./internal/commanding.ts"
 
 /**
  * How a run may be watched.
@@ -428,54 +342,6 @@ const limitsOf = (
   )
 }
 
-interface Read {
-  readonly state: Draft
-  readonly fold: Outcome.Fold
-}
-
-/** Folds a run from its journal. Large outputs are there by reference. */
-const foldRun = Effect.fnUntraced(function* (run: string) {
-  const journal = yield* Journal.Journal
-  const fold = Outcome.fold()
-  const references = new Map<string, number>()
-  let state: Draft | undefined
-  yield* journal.read(run).pipe(
-    Stream.runForEach((recorded) => {
-      const untrusted = (reason: string) => Effect.fail(new RunUntrusted({ run, version: recorded.version, reason }))
-      const event = fromRecord(recorded)
-      if (EffectResult.isFailure(event)) return untrusted(event.failure)
-      const next = applyEvent(state, event.success)
-      if (typeof next === "string") return untrusted(`a ${event.success._tag} that cannot have happened: ${next}`)
-      state = next
-      fold.add(event.success)
-      const hash = "result" in event.success ? event.success.result.outputRef?.hash : undefined
-      if (hash !== undefined) references.set(hash, recorded.version)
-      return Effect.void
-    })
-  )
-  if (state === undefined) return yield* new RunNotFound({ run })
-  const read: Read & { readonly references: ReadonlyMap<string, number> } = { state, fold, references }
-  return read
-})
-
-/** Folds a run from its journal, with its outputs. One that is gone is no less untrusted than an event that is. */
-const readRun = Effect.fnUntraced(function* (run: string) {
-  const { fold, references, state } = yield* foldRun(run)
-  yield* readBack(yield* store, fold).pipe(
-    Effect.catchTag("Lost", ({ hash, reason }) =>
-      Effect.fail(
-        new RunUntrusted({
-          run,
-          version: references.get(hash) ?? state.version,
-          reason: `an output cannot be read back: ${reason}`
-        })
-      )
-    )
-  )
-  const read: Read = { state, fold }
-  return read
-})
-
 /**
  * As {@link resume}, with the staff of an open desk.
  *
@@ -523,250 +389,6 @@ export const resumeIn: (
   const note = `Taken up at version ${state.version}: ${why}${rest}`
   return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success, () => new RunBusy({ run }))
 })
-
-/**
- * Somebody's word came too late, or is not one that was asked for. Nothing was changed.
- *
- * **Details**
- *
- * - `command`: what was said, as in `the decision of r1/review/1`. `reason`: the field, what was there, and what is allowed.
- *
- * @category errors
- * @since 0.1.0
- */
-export class CommandRefused extends Schema.TaggedError<CommandRefused>("espalier/run/Run/CommandRefused")(
-  "CommandRefused",
-  { run: Schema.String, command: Schema.String, reason: Schema.String }
-) {
-  override get message(): string {
-    return `${this.command} is refused: ${this.reason}`
-  }
-}
-
-type FromOutside = Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
-
-/** What somebody said, in the words of whoever said it. */
-const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?: string }): string => {
-  switch (said._tag) {
-    case "ReviewDecided":
-      return `the decision of ${said.review}`
-    case "AutonomyChanged":
-      return `the change of the tier of ${run}`
-    case "CancelRequested":
-      return `the cancelling of ${run}`
-  }
-}
-
-/** What is wrong with what somebody says, if it could not be read back from the journal. */
-const unreadable = (news: News): string | undefined => {
-  const { ack: _, ...told } = news
-  const read = fromRecord(toRecord({ ...told, at: 0 } as RunEvent))
-  return EffectResult.isFailure(read) ? read.failure : undefined
-}
-
-/** Has an event from outside taken: by whoever carries the run out here, or straight into the journal. */
-const command = Effect.fnUntraced(function* (
-  office: Pick<Office.Office, "live"> | undefined,
-  run: string,
-  news: FromOutside
-): Effect.fn.Return<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> {
-  const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
-  const wrong = unreadable(news)
-  if (wrong !== undefined) return yield* refuse(wrong)
-  const live = office?.live.get(run)
-  if (live !== undefined) {
-    const ack = Deferred.makeUnsafe<string | undefined>()
-    live.tell({ ...news, ack })
-    const refused = yield* Deferred.await(ack)
-    if (refused === undefined) return
-    if (refused !== notHere) return yield* refuse(refused)
-  }
-  const journal = yield* Journal.Journal
-  // Whoever writes in between only makes this one look again.
-  for (let tries = 1; ; tries++) {
-    const { state } = yield* foldRun(run)
-    const expected = state.version
-    const before = state.status
-    const at = Math.floor(yield* Clock.currentTimeMillis)
-    const event: RunEvent = { ...news, at }
-    const next = applySaid(state, event)
-    if (typeof next === "string") return yield* refuse(next)
-    const listing = { status: next.status, desk: next.desk, startedAt: next.startedAt }
-    const written = yield* commit(journal, {
-      run,
-      expected,
-      events: [toRecord(event)],
-      ...(next.status === before ? {} : { listing })
-    }).pipe(
-      Effect.as(true),
-      Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))
-    )
-    if (written) return
-  }
-})
-
-/**
- * A decision about a {@link Outcome.Review}.
- *
- * **Details**
- *
- * - `review`: its id, `run/review/n`. `decision`: one of those that it allows.
- * - `by`: who decides, a text that is not empty. `note`: why, in a sentence. Default none.
- * - `answer`: with the decision `answer`, and only then: see the table of {@link decide}.
- * - `raise`: what a spent budget is raised by, by measure; where a `budget-increase` is approved, and only then. Measures that
- *   the account limits, each > 0, and at least what `facts.needed` names; `{}` opens an account that was closed.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Deciding {
-  readonly review: string
-  readonly decision: Decision
-  readonly by: string
-  readonly note?: string | undefined
-  readonly answer?: Schema.Json | undefined
-  readonly raise?: Budget.Amount | undefined
-}
-
-const Deciding = Schema.Struct({
-  review: Schema.String.check(Schema.isPattern(/^.+\/review\/[1-9]\d*$/, { expected: "an id such as RUN/review/1" })),
-  decision: Decision,
-  by: Schema.String.check(Schema.isPattern(/\S/, { expected: "a text that is not empty" })),
-  note: Schema.optionalKey(Schema.String),
-  answer: Schema.optionalKey(Schema.Json),
-  raise: Schema.optionalKey(Budget.Amount)
-})
-
-const decodeDeciding = decoder(Deciding, "error")
-
-/** What a review allows, to be told to whoever said something else; nothing when it is not known. */
-const allowedBy = (run: string, id: string): Effect.Effect<string, never, Journal.Journal> =>
-  foldRun(run).pipe(
-    Effect.map(({ state }) => {
-      const review = state.reviews.get(id)
-      return review === undefined ? "" : `; ${id} (${review.kind}) allows ${review.allowed.join(", ")}`
-    }),
-    Effect.orElseSucceed(() => "")
-  )
-
-const without = (fields: object): object =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
-
-/**
- * Answers what a run asks of people.
- *
- * **Details**
- *
- * - `office`: where the run is being carried out, if it is. The decision then takes effect at once; otherwise it is written
- *   into the journal, and {@link resume} goes on from it.
- * - A decision is taken once. A second one, a late one, and one that was not asked for are refused with `CommandRefused`, and
- *   nothing is written. So is a field that says nothing with the decision.
- *
- * | kind of review | decision | what happens |
- * |---|---|---|
- * | `action-approval` | `approve` | the worker gets the order of `facts.order`; an order with another `facts.digest`, or another worker, is asked about anew |
- * | | `reject` | the task ends as `rejected`, its worker was never called |
- * | `result-acceptance` | `approve` | the result is accepted |
- * | | `reject` | the task ends as `rejected` |
- * | | `retry` | the task is tried anew, with the note as a hint |
- * | `question` | `answer` | the worker gets the task again, with `answer`: any JSON but null and an empty text |
- * | | `accept-partial`, `reject` | what there is stands; the task ends as `rejected` |
- * | `escalation` | `retry` | the task is tried anew, with the note as a hint |
- * | | `accept-partial`, `reject` | what there is stands; the task ends as `rejected` |
- * | `budget-increase` | `approve` | the account is raised by `raise`, and who waits for it goes on |
- * | | `reject` | nothing more is spent of the account |
- * | `scope-reduction` | `approve` | the requirements of `facts.drop` are dropped, and the task is tried anew |
- * | | `reject` | the task ends with what there is |
- * | `reconciliation` | `answer` | the field has the value of `answer`, `{ reconcile: { field: value } }` with the one field of `facts.field`; a value that does not fit is asked for once more |
- * | | `accept-partial` | the field is left out, and named as missing |
- * | `routing` | `answer` | the group goes on with `answer`: one of `facts.choices`, or the plan that was asked for |
- * | | `accept-partial`, `reject` | the group ends with what there is; it is stopped as rejected |
- *
- * **Gotchas**
- *
- * Who may decide is not checked here.
- *
- * @category deciding
- * @since 0.1.0
- */
-export const decide = (
-  deciding: Deciding,
-  options?: { readonly office?: Pick<Office.Office, "live"> | undefined } | undefined
-): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
-  Effect.suspend(() => {
-    const decoded = decodeDeciding(without(deciding))
-    const run = String(deciding.review).replace(/\/review\/[^/]*$/, "")
-    if (EffectResult.isFailure(decoded)) {
-      const reason = sentences(decoded.failure, "the decision")
-      const command = named(run, { _tag: "ReviewDecided", review: String(deciding.review) })
-      return Effect.flatMap(allowedBy(run, deciding.review), (allowed) =>
-        Effect.fail(new CommandRefused({ run, command, reason: `${reason}${allowed}` }))
-      )
-    }
-    const { answer: given, note = "no reason given", ...rest } = decoded.success
-    const own = given === undefined ? undefined : owned(given, "answer")
-    if (own !== undefined && EffectResult.isFailure(own)) {
-      const reason = sentences([own.failure], "the decision")
-      return Effect.fail(
-        new CommandRefused({
-          run,
-          command: named(run, { _tag: "ReviewDecided", review: decoded.success.review }),
-          reason
-        })
-      )
-    }
-    const answer = own === undefined ? {} : { answer: own.success }
-    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, ...answer, note })
-  })
-
-/**
- * Asks for the end of a run: what is under way is called back and has stopped when the run ends as `cancelled`.
- *
- * **Details**
- *
- * - `office`: as for {@link decide}. Without it, a run that is cut off or waits ends as `cancelled` when it is taken up.
- *
- * @category deciding
- * @since 0.1.0
- */
-export const cancel = (
-  run: string,
-  options: {
-    readonly by: string
-    readonly note?: string | undefined
-    readonly office?: Pick<Office.Office, "live"> | undefined
-  }
-): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
-  command(options.office, run, {
-    _tag: "CancelRequested",
-    by: options.by,
-    note: `${options.by} asked for the end of the run${options.note === undefined ? "" : `: ${options.note}`}`
-  })
-
-/**
- * Changes how much a run may do without a person. Who changed it, and why, is in the journal.
- *
- * **Details**
- *
- * - `change`: as checked by `Autonomy.change`. `office`: as for {@link decide}.
- *
- * @category deciding
- * @since 0.1.0
- */
-export const changeTier = (
-  run: string,
-  change: Omit<Autonomy.TierChange, "at">,
-  options?: { readonly office?: Pick<Office.Office, "live"> | undefined } | undefined
-): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
-  Effect.suspend(() => {
-    const checked = Autonomy.change(change.from, { ...change, at: 0 })
-    if (EffectResult.isFailure(checked)) {
-      const reason = checked.failure.message
-      return Effect.fail(new CommandRefused({ run, command: named(run, { _tag: "AutonomyChanged" }), reason }))
-    }
-    const { from, to, who, why } = checked.success
-    return command(options?.office, run, { _tag: "AutonomyChanged", from, to, by: who, note: why })
-  })
 
 /**
  * Everything that happened in a run, in order.

@@ -1,0 +1,64 @@
+/**
+ * A run as its journal has it.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as EffectResult from "effect/Result"
+import * as Stream from "effect/Stream"
+
+import * as Journal from "../../journal/Journal.ts"
+import * as Outcome from "../Outcome.ts"
+import { applyEvent, type Draft } from "./apply.ts"
+import { fromRecord } from "./log.ts"
+import { readBack, store } from "./outputs.ts"
+import { RunNotFound, RunUntrusted } from "./runErrors.ts"
+
+/** What a run has come to, and what came of it. */
+export interface Read {
+  readonly state: Draft
+  readonly fold: Outcome.Fold
+}
+
+/** Folds a run from its journal. Large outputs are there by reference. */
+export const foldRun = Effect.fnUntraced(function* (run: string) {
+  const journal = yield* Journal.Journal
+  const fold = Outcome.fold()
+  const references = new Map<string, number>()
+  let state: Draft | undefined
+  yield* journal.read(run).pipe(
+    Stream.runForEach((recorded) => {
+      const untrusted = (reason: string) => Effect.fail(new RunUntrusted({ run, version: recorded.version, reason }))
+      const event = fromRecord(recorded)
+      if (EffectResult.isFailure(event)) return untrusted(event.failure)
+      const next = applyEvent(state, event.success)
+      if (typeof next === "string") return untrusted(`a ${event.success._tag} that cannot have happened: ${next}`)
+      state = next
+      fold.add(event.success)
+      const hash = "result" in event.success ? event.success.result.outputRef?.hash : undefined
+      if (hash !== undefined) references.set(hash, recorded.version)
+      return Effect.void
+    })
+  )
+  if (state === undefined) return yield* new RunNotFound({ run })
+  const read: Read & { readonly references: ReadonlyMap<string, number> } = { state, fold, references }
+  return read
+})
+
+/** Folds a run from its journal, with its outputs. One that is gone is no less untrusted than an event that is. */
+export const readRun = Effect.fnUntraced(function* (run: string) {
+  const { fold, references, state } = yield* foldRun(run)
+  yield* readBack(yield* store, fold).pipe(
+    Effect.catchTag("Lost", ({ hash, reason }) =>
+      Effect.fail(
+        new RunUntrusted({
+          run,
+          version: references.get(hash) ?? state.version,
+          reason: `an output cannot be read back: ${reason}`
+        })
+      )
+    )
+  )
+  const read: Read = { state, fold }
+  return read
+})
