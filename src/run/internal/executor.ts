@@ -6,13 +6,11 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import * as Stream from "effect/Stream"
@@ -23,15 +21,13 @@ import type { Change } from "../Health.ts"
 import type { Office } from "../Office.ts"
 import * as Outcome from "../Outcome.ts"
 import * as Recovery from "../Recovery.ts"
-import type { Usage } from "../Result.ts"
 import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
 import type { TaskState } from "../RunState.ts"
 import { applyEvent, applySaid, type Draft } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
 import { failure } from "./attempt.ts"
 import { asking, beginning, type Beginning, carryOut, type Hands } from "./carrying.ts"
-import { ask, type Asking } from "./consulting.ts"
-import { counted, dispatch, type Finished, report, leftBehind } from "./dispatch.ts"
+import type { Asking } from "./consulting.ts"
 import { Inbox, notHere } from "./inbox.ts"
 import { commit, fromOutside, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
@@ -40,6 +36,7 @@ import { byReference, readBack, type Store, store } from "./outputs.ts"
 import { sealed } from "./plain.ts"
 import { many, overdue } from "./problems.ts"
 import { isApproved } from "./proposing.ts"
+import { Underway } from "./underway.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
 
@@ -59,13 +56,6 @@ const bounded = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed">): Run
   return { _tag: "DecisionFailed", at, consult, subject, error: { kind: "malformed", reason }, ...used, note }
 }
 
-const lost = ({ order, worker }: Beginning, cause: Cause.Cause<never>): News => {
-  const { attempt, dispatch, task } = order
-  const { outcome, result } = failure("defect", Cause.pretty(cause), "failed")
-  const note = `${dispatch} was lost: ${result.error?.reason}`
-  return { _tag: "Reported", task, dispatch, worker, attempts: attempt, outcome, result, note }
-}
-
 /** @since 0.1.0 */
 export class Executor {
   readonly office: Office
@@ -80,7 +70,6 @@ export class Executor {
   private readonly inbox: Inbox
   private readonly store: Store
   private readonly clock: Clock.Clock
-  private context: Context.Context<never> = Context.empty()
   /** What was decided in this step and begins once it is committed. */
   private orders: Array<Beginning> = []
   private askings: Array<Asking> = []
@@ -88,15 +77,10 @@ export class Executor {
   /** Who waits to hear whether an event was taken, and those that were and have to be written first. */
   private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
   private acks: Array<Deferred.Deferred<string | undefined>> = []
-  private readonly fibers = new Map<string, Fiber.Fiber<void>>()
-  /** What orders had used that were interrupted because the run is put down, by dispatch. */
-  private readonly interruptions = new Map<string, { readonly task: string; readonly usage: Usage }>()
-  private readonly asked = new Map<string, { readonly subject: string; readonly fiber: Fiber.Fiber<void> }>()
-  /** All that was begun and has not ended. */
-  private readonly alive = new Set<Fiber.Fiber<void>>()
   private input: unknown
   private sources: Sources | undefined
   private readonly hands: Hands
+  private readonly underway: Underway
 
   constructor(
     clock: Clock.Clock,
@@ -119,6 +103,7 @@ export class Executor {
     this.fold = fold
     this.version = state?.version ?? 0
     this.listed = state?.status
+    this.underway = new Underway(office.staff, () => this.known(), this.tell)
     this.hands = {
       office,
       fold: () => this.fold,
@@ -166,7 +151,7 @@ export class Executor {
     const { health, live } = this.office
     return Effect.contextWith((context: Context.Context<never>): Effect.Effect<Outcome.Outcome, Refused | E> => {
       if (live.has(this.run)) return Effect.fail(busy())
-      this.context = context
+      this.underway.context = context
       const listening = health.changes((change) => this.heard(changed(change)))
       live.set(this.run, { tell: this.tell, stop: this.stop })
       return this.carry(first).pipe(
@@ -175,7 +160,7 @@ export class Executor {
             listening()
             live.delete(this.run)
             this.release()
-            return this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
+            return this.underway.interrupt
           })
         )
       )
@@ -420,7 +405,7 @@ export class Executor {
     }
     this.take(event)
     if (event._tag !== "Reported") return
-    this.fibers.delete(event.dispatch)
+    this.underway.over(event.dispatch)
     this.assess(event)
     this.overruns(event)
   }
@@ -597,87 +582,7 @@ export class Executor {
     this.orders = []
     this.askings = []
     this.recalls = []
-    for (const beginning of orders) {
-      // What is called back in the moment in which it is given does not begin.
-      if (recalls.includes(beginning.order.dispatch)) {
-        this.fork(this.cancelled(beginning))
-        continue
-      }
-      const fiber = this.fork(this.work(beginning))
-      if (fiber.pollUnsafe() === undefined) this.fibers.set(beginning.order.dispatch, fiber)
-    }
-    for (const each of askings) {
-      const fiber = this.fork(ask(each, this.tell))
-      this.asked.set(each.consult, { subject: each.subject, fiber })
-    }
-    for (const id of recalls) this.fibers.get(id)?.interruptUnsafe()
-    // A choice that nobody needs any more is not waited for.
-    for (const [id, { fiber, subject }] of this.asked) {
-      const consult = this.state?.groups.get(subject)?.consult ?? this.state?.tasks.get(subject)?.consult
-      if (consult?.id === id && consult.status === "open") continue
-      fiber.interruptUnsafe()
-      this.asked.delete(id)
-    }
-  }
-
-  /** Runs beside the run, and ends with it. */
-  private fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
-    const fiber = Effect.runForkWith(this.context)(effect)
-    if (fiber.pollUnsafe() === undefined) {
-      this.alive.add(fiber)
-      fiber.addObserver(() => this.alive.delete(fiber))
-    }
-    return fiber
-  }
-
-  private work(beginning: Beginning): Effect.Effect<void> {
-    const { order, terms, work, worker } = beginning
-    const { posts } = this.office.staff
-    const post = posts.get(worker)
-    if (post === undefined)
-      return Effect.sync(() => this.tell(lost(beginning, Cause.die(`there is no worker ${worker}`))))
-    const finished: Finished = {}
-    return dispatch(this.office.staff, post, order, work, terms, this.tell, finished).pipe(
-      // A run never waits for a dispatch that cannot report.
-      Effect.catchCause((cause) =>
-        Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.tell(lost(beginning, cause)))
-      ),
-      // What had finished when it was called back is kept.
-      Effect.onInterrupt(() =>
-        finished.answer === undefined
-          ? this.cancelled(beginning, finished.unsettled)
-          : report(worker, order, terms, finished, this.tell)
-      )
-    )
-  }
-
-  /** The work of an order that was called back has stopped. */
-  private cancelled({ order, terms, worker }: Beginning, unsettled = false): Effect.Effect<void> {
-    const task = this.state?.tasks.get(order.task)
-    const reason = task?.dispatch?.id === order.dispatch ? task.dispatch.recalled : undefined
-    if (reason === undefined || task === undefined) {
-      // Nobody called it back, so the run is being put down.
-      return Effect.map(terms.allowance.used, (usage) => {
-        if (Object.keys(usage).length > 0) this.interruptions.set(order.dispatch, { task: order.task, usage })
-      })
-    }
-    const late = reason === "deadline"
-    const { deadlineAt, run } = this.known()
-    const over = task.expired ? overdue(task.id, task.deadlineAt) : overdue(run, deadlineAt)
-    const why = late ? over : `it was called back (${reason})`
-    const { result } = failure(late ? "exhausted" : "transient", why)
-    return Effect.map(counted(result, terms.allowance), (result) =>
-      this.tell({
-        _tag: "Reported",
-        task: order.task,
-        dispatch: order.dispatch,
-        worker,
-        attempts: Math.max(order.attempt, task.attempts + 1),
-        outcome: late ? "timed-out" : "cancelled",
-        result,
-        note: `${order.dispatch} at ${worker} ${unsettled ? `was called back: ${why}${leftBehind}` : `has stopped: ${why}`}`
-      })
-    )
+    this.underway.begin(orders, askings, recalls)
   }
 
   /** The work has been cancelled and has stopped: what was reported before that counts, then the run is put down. */
@@ -688,7 +593,7 @@ export class Executor {
       for (const event of this.dated(this.inbox.clear())) this.receive(event)
       const note = `Asked to stop, with ${many(this.state.running, "order")} under way; resume to go on`
       const tasks = this.state.tasks
-      const open = [...this.interruptions].flatMap(([dispatch, { task, usage }]) =>
+      const open = [...this.underway.interruptions].flatMap(([dispatch, { task, usage }]) =>
         tasks.get(task)?.dispatch?.id === dispatch ? [{ task, dispatch, usage }] : []
       )
       return Effect.map(this.suspend("asked", note, at, open), () => this.acknowledge())
