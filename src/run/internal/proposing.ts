@@ -16,7 +16,7 @@ import * as Contract from "../Contract.ts"
 import * as Decider from "../Decider.ts"
 import type * as Desk from "../Desk.ts"
 import type { RunState, TaskState } from "../RunState.ts"
-import type { Hands } from "./carrying.ts"
+import type { Hands } from "./hands.ts"
 import { orderFor, type Made, type Sources } from "./orders.ts"
 
 /** The next order of a task for a worker, or why there is none: it is checked as a whole before anybody hears of it. */
