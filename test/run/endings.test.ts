@@ -298,3 +298,57 @@ describe("The note of a run that is taken up", () => {
     }).pipe(memory)
   )
 })
+
+describe("What a person was asked about", () => {
+  const unsure = Fake.worker("one", {
+    size: 5,
+    answers: ({ task }) => {
+      if (task === "low") return Result.completed("maybe 42", { confidence: 0.2 })
+      if (task === "look") return Result.needsReview("3000 EUR", [{ part: "the sum", reason: "it is large" }])
+      if (task === "half") return Result.partial("12", [{ part: "the rest", reason: "no time" }])
+      return task === "fails" ? failing : "done"
+    }
+  })
+  const asked = ["low", "look", "half"]
+  const plan = (fields: Plan.Options = {}, more: ReadonlyArray<Plan.Task<string>> = []) =>
+    Plan.make<string>(
+      [task("low"), task("look"), task("half", { onIncomplete: "escalate" }), task("fine"), ...more],
+      fields
+    )
+  const settings = { policy: { lowConfidence: "review" as const } }
+  const outputs = ({ results }: Outcome.Outcome) =>
+    Object.values(results).map(({ output = null, status, task }) => `${task} ${status} ${JSON.stringify(output)}`)
+  const left = [...asked.map((id) => `${id} cancelled null`), 'fine accepted "done"']
+
+  it.effect("R-208 R-211 is not let stand by the end of its run", () =>
+    Effect.gen(function* () {
+      const desk = deskOf([unsure], plan(), settings)
+      const waiting = yield* Run.start(desk, options)
+      assert.strictEqual(waiting.reviews.length, 3)
+      yield* Run.cancel("r1", { by: "ada" })
+      const outcome = yield* resume(desk)
+      assert.deepStrictEqual(outputs(outcome), left)
+      assert.include(outcome.missing[0]?.reason, "before a person has let stand what there is")
+    }).pipe(memory)
+  )
+
+  it.effect("R-208 R-220 is not let stand by a sibling that fails", () =>
+    Effect.gen(function* () {
+      const desk = deskOf([unsure], plan({ containment: "fail-fast" }, [task("fails", { needs: ["fine"] })]), settings)
+      const outcome = yield* Run.start(desk, options)
+      assert.deepStrictEqual(outputs(outcome).slice(0, 4), left)
+    }).pipe(memory)
+  )
+
+  it.effect("R-208 stands when a person has said so before the end", () =>
+    Effect.gen(function* () {
+      const desk = deskOf([unsure], plan(), settings)
+      const waiting = yield* Run.start(desk, options)
+      const review = waiting.reviews.find(({ task }) => task === "low")?.review ?? ""
+      yield* Run.decide({ review, decision: "approve", by: "ada" })
+      yield* Run.cancel("r1", { by: "ada" })
+      const outcome = yield* resume(desk)
+      assert.deepStrictEqual(outputs(outcome)[0], 'low accepted "maybe 42"')
+    }).pipe(memory)
+  )
+})

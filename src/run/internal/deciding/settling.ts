@@ -13,7 +13,7 @@ import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunStat
 import { accountsOf, isAsked, isUnmade } from "../applying/draft.ts"
 import { inWords, shortOf } from "../applying/raising.ts"
 import { overdue, shorten } from "../problems.ts"
-import { canAgain, choose, declared, type Room, standIns, unaffordable } from "./routing.ts"
+import { canAgain, choose, declared, Room, standIns, unaffordable } from "./routing.ts"
 
 const noFacts: TaskFacts = {
   escalate: false,
@@ -51,18 +51,19 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
     if (state.groups.has(task.id)) return undefined
     // What is finished is kept before anything is cancelled, also when somebody was to look at it once more.
     const kept = delivered ?? task.tries.slice(task.ladder).findLast(({ version }) => version === task.result)
-    if (kept !== undefined) return keep(task, kept)
+    const word = heed(task)
+    if (word?._tag === "EndTask") return word
+    const undecided = kept !== undefined && isUndecided(state, spec, task, kept)
+    if (kept !== undefined && !undecided) return keep(task, kept)
     // Of what is not needed nothing is missing.
     if (stopping.reason === "accepted")
       return endTask(task, "skipped", [], `${task.id} is not needed: ${stopping.note}`)
     const status = stopping.recall ? "cancelled" : "skipped"
-    return endTask(task, status, [{ part: task.id, reason: stopping.note }], `${task.id} is not done: ${stopping.note}`)
+    const why = undecided ? `${stopping.note}, before a person has let stand what there is` : stopping.note
+    return endTask(task, status, [{ part: task.id, reason: why }], `${task.id} is not done: ${why}`)
   }
-  const said = task.answers.at(-1)
-  if (said !== undefined && said.tries === task.tries.length && task.consult === undefined) {
-    const action = obey(task, said)
-    if (action !== undefined) return action
-  }
+  const action = heed(task)
+  if (action !== undefined) return action
   // What came late still counts, but nothing is begun anew.
   if (task.expired && (delivered === undefined || task.tries.length === task.ladder)) {
     return incomplete(spec, task, overdue(task.id, task.deadlineAt), last ?? "exhausted")
@@ -92,6 +93,23 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
     .findLast(({ kind, outcome }) => kind === undefined && outcome === "accepted")
   if (unchecked !== undefined) return weigh(state, spec, task, unchecked, room)
   return recover(state, spec, task, last, last.kind, room)
+}
+
+/** What a person has said since the last try, if that decides anything by itself. */
+const heed = (task: TaskState): Action | undefined => {
+  const said = task.answers.at(-1)
+  const isNew = said !== undefined && said.tries === task.tries.length && task.consult === undefined
+  return isNew ? obey(task, said) : undefined
+}
+
+/** What people are asked about that is there already. */
+const aboutResults: ReadonlySet<string> = new Set(["result-acceptance", "escalation", "question", "scope-reduction"])
+
+/** Whether a result stands only if a person says so, and nobody has. */
+const isUndecided = (state: RunState, spec: Spec, task: TaskState, kept: Try): boolean => {
+  const review = task.review === undefined ? undefined : state.reviews.get(task.review)
+  if (review !== undefined) return aboutResults.has(review.kind)
+  return kept.kind === undefined && deliver(state, spec, task, kept, new Room(state, spec))?._tag === "Review"
 }
 
 const list = (names: ReadonlyArray<string>): string => names.join(", ")
