@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { Artefacts } from "espalier/journal"
 import { Office, Result, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
-import { memory, settle, task } from "./desks.ts"
+import { history, memory, settle, task } from "./desks.ts"
 import { goOn, guarded, of, r1, say } from "./guards.ts"
+import { fold } from "./simulate.ts"
 
 const missing = [{ part: "the end", reason: "It is not written" }]
 
@@ -169,6 +171,86 @@ describe("reviews of a run", () => {
           assert.deepStrictEqual([outcome.results["a"]?.status, (yield* one.calls).length], [end[0], end[2]])
           assert.strictEqual(outcome.results["s"]?.status, "accepted")
         }).pipe(Effect.scoped, memory)
+    )
+  })
+
+  describe("what people see of a result", () => {
+    const evidence = [{ requirement: "tests", command: "npm test", exitStatus: 0, output: "ok", environment: "ci" }]
+    const objective = "Write it down"
+    const standing: ReadonlyArray<
+      readonly [string, Result.Result<string>, Parameters<typeof task>[1], Record<string, Schema.Json>]
+    > = [
+      [
+        "result-acceptance",
+        Result.needsReview("draft", missing, { evidence }),
+        {},
+        { output: "draft", missing, evidence: [{ requirement: "tests", command: "npm test", exitStatus: 0 }] }
+      ],
+      [
+        "question",
+        Result.partial("half", missing, { ambiguity: "Which one?" }),
+        {},
+        { output: "half", missing, evidence: [] }
+      ],
+      [
+        "escalation",
+        Result.partial("half", missing),
+        { onIncomplete: "escalate" },
+        { output: "half", missing, evidence: [] }
+      ]
+    ]
+
+    it.effect.each(standing)("R-213 R-216 is the result itself: %s", ([kind, answer, fields, facts]) =>
+      Effect.gen(function* () {
+        const desk = guarded([says(answer, "final")], [task("a", { objective, ...fields })])
+        const waiting = yield* Run.start(desk, r1)
+        const [review] = waiting.reviews
+        assert.strictEqual(review?.kind, kind)
+        assert.deepInclude(review?.facts, { objective, ...facts })
+        const [opened] = yield* of("ReviewOpened")
+        assert.deepStrictEqual(opened?.facts, review?.facts)
+        const state = fold(yield* history("r1"))
+        for (const name of ["objective", ...Object.keys(facts)]) {
+          assert.notProperty(state.reviews.get("r1/review/1")?.facts, name)
+        }
+        assert.notProperty(waiting.results["a"], "output")
+      }).pipe(memory)
+    )
+
+    it.effect("R-213 R-216 is the last one there is, after a later order failed", () =>
+      Effect.gen(function* () {
+        const one = says(Result.needsReview("draft", missing), Fake.fail("denied"))
+        const desk = guarded([one], [task("a", { objective })])
+        yield* Run.start(desk, r1)
+        const waiting = yield* goOn(desk, "retry")
+        assert.deepInclude(waiting.reviews[0], { kind: "escalation", reason: "denied" })
+        assert.deepInclude(waiting.reviews[0]?.facts, { objective, output: "draft", missing })
+      }).pipe(memory)
+    )
+
+    it.effect("R-213 R-216 is nothing but the objective where there is no result", () =>
+      Effect.gen(function* () {
+        const waiting = yield* Run.start(guarded([says(Fake.fail("denied"))], [task("a", { objective })]), r1)
+        assert.deepStrictEqual(waiting.reviews[0]?.facts, { task: "a", tries: 1, worker: "d.one", objective })
+      }).pipe(memory)
+    )
+
+    const kib = 32 * 1024
+    it.effect.each([
+      ["of 32 KiB", kib - 2, {}],
+      ["of a byte more", kib - 1, { largeOutput: kib + 1 }],
+      ["of more than a report takes", 3 * kib, { largeOutput: 3 * kib + 2 }]
+    ] as const)("R-213 R-216 is of a large output only its size: %s", ([, length, large]) =>
+      Effect.gen(function* () {
+        const output = "x".repeat(length)
+        const desk = guarded([says(Result.needsReview(output, missing))], [task("a")])
+        const [review] = (yield* Run.start(desk, r1)).reviews
+        const { largeOutput, output: shown } = review?.facts ?? {}
+        assert.deepStrictEqual(largeOutput === undefined ? {} : { largeOutput }, large)
+        assert.strictEqual(shown, largeOutput === undefined ? output : undefined)
+        const state = fold(yield* history("r1"))
+        assert.isAtMost(state.size, 4_000)
+      }).pipe(Effect.provide(Artefacts.layerMemory()), memory)
     )
   })
 

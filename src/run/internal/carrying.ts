@@ -23,6 +23,7 @@ import { mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { contractOf, type Made, templateOf } from "./orders.ts"
 import { ask, isApproved, orderOf, propose, refuse } from "./proposing.ts"
 import { Pulse } from "./pulse.ts"
+import { showing } from "./showing.ts"
 
 export const carryOut = (hands: Hands, action: Decider.Action, at: number): void => {
   const { take } = hands
@@ -64,7 +65,7 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
     case "Consult":
       return consult(hands, action, at)
     case "Review":
-      return action.kind === "action-approval" ? propose(hands, action, at) : ask(hands, action, at)
+      return action.kind === "action-approval" ? propose(hands, action, at) : ask(hands, showing(hands, action), at)
     case "EndTask": {
       const { dispatch, missing, note, status, task } = action
       const behind = dispatch === undefined ? {} : { dispatch }

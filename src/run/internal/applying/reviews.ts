@@ -11,6 +11,9 @@ import type { Answer, ReviewState, TaskState } from "../../RunState.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
 import { undecidable } from "./saying.ts"
 
+/** Facts that are only there for people to see: of what is ordered, it is the digest that the state goes by. */
+const forPeople: ReadonlySet<string> = new Set(["order", "objective", "output", "largeOutput", "missing", "evidence"])
+
 export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
   const { _tag: _, at, facts: shown, review, task: id, ...rest } = event
   const next = `${draft.run}/review/${draft.reviewed + 1}`
@@ -37,8 +40,7 @@ export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefi
     }
   }
   draft.reviewed += 1
-  // What is ordered is for people to see; the digest of it is what the state goes by.
-  const { order: _o, ...facts } = shown
+  const facts = Object.fromEntries(Object.entries(shown).filter(([name]) => !forPeople.has(name)))
   draft.size += JSON.stringify(facts).length + event.note.length + 160
   draft.reviews.set(review, { ...rest, facts, review, at, ...(id === undefined ? {} : { task: id }) })
   return undefined
