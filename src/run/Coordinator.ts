@@ -266,6 +266,22 @@ export interface Chosen {
  * - `result`: of an accepted or a partial task. `reason`: why it ended as it did.
  * - `usage`: what all of its dispatches used, also those that failed, and those of the tasks that carried it out.
  *
+ * **Example** (A merge that takes the newest output)
+ *
+ * `espalier/run` has a `Result` of its own, so that of Effect goes by another name.
+ *
+ * ```ts
+ * import { Result as EffectResult } from "effect"
+ * import { type Coordinator, Plan } from "espalier/run"
+ *
+ * const newest = (parts: ReadonlyArray<Coordinator.Part>) => {
+ *   const output = parts.findLast(({ result }) => result?.output !== undefined)?.result?.output
+ *   return output === undefined ? EffectResult.fail("No task gave a result") : EffectResult.succeed(output)
+ * }
+ * const plan = Plan.make([{ id: "links", worker: "docs.links", objective: "Find dead links" }], { merge: newest })
+ * plan.merge?.([]) // => EffectResult.fail("No task gave a result")
+ * ```
+ *
  * @category models
  * @since 0.1.0
  */
