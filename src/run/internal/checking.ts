@@ -5,6 +5,7 @@
  */
 import * as Decider from "../Decider.ts"
 import type { Desk, Seat } from "../Desk.ts"
+import { checkEstimates } from "./checking/estimates.ts"
 import { type Finding, Findings } from "./checking/findings.ts"
 import { checkGroup, groupsOf } from "./checking/groups.ts"
 import { checkNumbers } from "./checking/limits.ts"
@@ -23,10 +24,12 @@ export const check = (desk: Desk, seats: ReadonlyArray<Seat>): ReadonlyArray<Fin
   checkNumbers(desk, seats, findings)
   const staff = staffOf(seats)
   const names = new Set(staff.seats.keys())
-  for (const group of groupsOf(desk, findings)) {
+  const groups = groupsOf(desk, findings)
+  for (const group of groups) {
     checkGroup(desk, names, group, findings)
     for (const task of group.coordinator.tasks) checkTask(desk, staff, group, task, findings)
   }
+  checkEstimates(desk, staff, groups, findings)
   checkMerge(desk, findings)
   return findings.all
 }

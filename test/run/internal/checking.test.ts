@@ -678,6 +678,38 @@ const warnings: ReadonlyArray<Row> = [
     "desk"
   ],
   [
+    "no-estimate",
+    "d.one declares no estimate of tokens, which is limited for a run, domain:d, worker:d.one, the task a, the task b/c and 1 more",
+    desk({
+      limits: { tokens: 500 },
+      budgets: { "domain:d": { tokens: 400 }, "worker:d.one": { tokens: 300 } },
+      workers: [worker("one", { estimate: { steps: 1 } }), worker("two", { estimate: { tokens: 1 } })],
+      tasks: [
+        task("a", { limits: { tokens: 100 } }),
+        { ...group("b", [task("c", { limits: { tokens: 100 } })]), limits: { tokens: 200 } }
+      ]
+    }),
+    "d.one"
+  ],
+  ...(["steps", "tokens", "toolCalls", "cost"] as const).map((measure): Row => [
+    "no-estimate",
+    `d.two declares no estimate of ${measure}, which is limited for worker:d.two`,
+    desk({ budgets: { "worker:d.two": { [measure]: 5 } }, workers: [worker("one"), worker("two")] }),
+    "d.two"
+  ]),
+  [
+    "no-estimate",
+    "d.two declares no estimate of cost, which is limited for the task a",
+    desk({
+      workers: [
+        worker("one", { estimate: { cost: 1 }, capabilities: ["read"] }),
+        worker("two", { capabilities: ["read"] })
+      ],
+      tasks: [task("a", { worker: undefined, capability: "read", limits: { cost: 5 } })]
+    }),
+    "d.two"
+  ],
+  [
     "out-of-range",
     "the graph of desk may have 50 tasks, but the desk desk allows 20",
     desk({ coordinator: coordinator({ kind: "graph", facts: { steps: 50 } }) }),
@@ -720,10 +752,23 @@ describe("Desk.check", () => {
       "what its policy grants",
       desk({
         contracts: policy,
-        workers: [worker("one", { permissions: ["repository"] })],
+        workers: [worker("one", { permissions: ["repository"], estimate: { tokens: 100 } })],
         tasks: [task("a", { permissions: repository("docs/**"), limits: { tokens: 100 } })]
       })
     ],
+    [
+      "limits of what each worker under them estimates, also at nothing",
+      desk({
+        limits: { steps: 9 },
+        budgets: { "worker:d.two": { toolCalls: 5 } },
+        workers: [
+          worker("one", { estimate: { steps: 1, cost: 0 } }),
+          worker("two", { estimate: { steps: 1, toolCalls: 2 } })
+        ],
+        tasks: [task("a", { limits: { cost: 1 } })]
+      })
+    ],
+    ["a deadline without an estimate, for nobody estimates time", desk({ limits: { deadlineMillis: 1000 } })],
     ["a quorum of all", desk({ coordinator: Plan.make([task("a"), task("b")], { containment: { quorum: 2 } }) })]
   ]
   it.each(good)("finds nothing wrong with %s", (_, desk) => {

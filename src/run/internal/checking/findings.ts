@@ -10,6 +10,8 @@ import * as Schema from "effect/Schema"
  *
  * **Details**
  *
+ * - `no-estimate`: a worker says nothing of a measure that is limited for it. Nothing is reserved then, so that the limit bites
+ *   only on what is reported after the work.
  * - `coordinator`: what a coordinator says of itself under a name that is none of these.
  *
  * @category models
@@ -36,6 +38,7 @@ export const Rule = Schema.Literals([
   "out-of-range",
   "excessive-limits",
   "unaffordable",
+  "no-estimate",
   "unknown-account",
   "ungranted-permission",
   "lacking-permission",
