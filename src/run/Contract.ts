@@ -148,7 +148,7 @@ export class ContractInvalid extends Schema.TaggedError<ContractInvalid>("espali
   { problems: Schema.Array(Problem) }
 ) {
   override get message(): string {
-    return `CONTRACT_INVALID: ${sentences(this.problems, "the contract")}`
+    return `CONTRACT_INVALID: ${sentences(this.problems, "the contract", 1)}`
   }
 }
 

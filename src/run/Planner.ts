@@ -48,7 +48,7 @@
  * }
  *
  * const refused = Effect.runSync(Effect.flip(planner.decide(question)))
- * const message = 'PLAN_INVALID: [0].worker must be one of: docs.links, got "docs.lnks"'
+ * const message = 'PLAN_INVALID: tasks[0].worker must be one of: docs.links, got "docs.lnks"'
  * refused instanceof Planner.PlanInvalid ? refused.message : "" // => message
  * ```
  *
@@ -66,7 +66,7 @@ import { lastSaid, Told, told } from "./internal/choosing.ts"
 import { concurrencyOf, containmentOf, isCoordinator } from "./internal/declared.ts"
 import { Given } from "./internal/given.ts"
 import * as plans from "./internal/plans.ts"
-import { Problem, sentence, shorten } from "./internal/problems.ts"
+import { Problem, sentences, shorten } from "./internal/problems.ts"
 import { listed, stop } from "./internal/visits.ts"
 import type { Plan } from "./Plan.ts"
 import { Usage } from "./Result.ts"
@@ -100,11 +100,11 @@ export interface Planner<in Input = unknown, out R = never> extends Coordinator.
 export const PlanData = Schema.Array(plans.Task).check(Schema.isMinLength(1), Schema.isMaxLength(plans.most))
 
 /**
- * A plan that does not hold. The message names every problem.
+ * A plan that does not hold. The message names the first five problems.
  *
  * **Details**
  *
- * - `problems`: each with its path in the list of tasks. `usage`: what the answer cost.
+ * - `problems`: each with its place and its field, as in `tasks[0].id`. `usage`: what the answer cost.
  *
  * @category errors
  * @since 0.1.0
@@ -117,8 +117,7 @@ export class PlanInvalid extends Schema.TaggedError<PlanInvalid>("espalier/run/P
   readonly [Failure.kind] = "malformed"
 
   override get message(): string {
-    const all = this.problems.map((problem) => sentence(problem, "the plan")).join("; ")
-    return `PLAN_INVALID: ${shorten(all, 4000)}`
+    return `PLAN_INVALID: ${shorten(sentences(this.problems, "the plan"), 4000)}`
   }
 }
 
@@ -306,8 +305,7 @@ const heard = (view: Coordinator.View, rules: plans.Rules, why: string): Coordin
       }
 }
 
-const first = (problems: ReadonlyArray<Problem>): string =>
-  shorten(problems.map((problem) => sentence(problem, "the plan")).join("; "), 1000)
+const first = (problems: ReadonlyArray<Problem>): string => shorten(sentences(problems, "the plan"), 1000)
 
 const add = (
   tasks: ReadonlyArray<Coordinator.TaskData>,

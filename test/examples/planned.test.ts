@@ -88,7 +88,7 @@ describe("the planned survey", () => {
       const refused = tagged(events, "DecisionFailed").map(({ error }) => error.reason)
       assert.strictEqual(refused.length, 1)
       assert.include(refused[0], "[1].limits.tokens must be a whole number >= 0, got -1")
-      assert.include(refused[0], "[0].worker must be one of: survey.prose, survey.code, survey.data, survey.plain")
+      assert.include(refused[0], "tasks[0].worker must be one of: survey.prose, survey.code, survey.data, survey.plain")
       assert.include(refused[0], "prose → code → prose")
     })
   )

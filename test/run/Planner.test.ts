@@ -82,7 +82,7 @@ describe("Planner", () => {
         ])
         assert.strictEqual(
           note,
-          "A plan of 2 tasks; left out of it: [0].status, [0].result, [0].approved, [0].version, [0].resumeData, [0].task"
+          "A plan of 2 tasks; left out of it: tasks[0].status, tasks[0].result, tasks[0].approved, tasks[0].version, tasks[0].resumeData, tasks[0].task"
         )
       })
     )
@@ -116,57 +116,69 @@ describe("Planner", () => {
         Array.from({ length: 51 }, (_, at) => task(`t${at}`)),
         ["the plan must have at most 50 tasks, got [51 items]"]
       ],
-      ["what is no task", ["a"], [`[0] must be a task, got "a"`]],
+      ["what is no task", ["a"], [`tasks[0] must be a task, got "a"`]],
       [
         "an unknown worker and an unknown capability",
         [task("a", { worker: "d.on" }), task("b", { capability: "fly" })],
         [
-          `[0].worker must be one of: d.one, d.two, e.three, got "d.on"`,
-          `[1].capability must be one of: count, check, write, got "fly"`
+          `tasks[0].worker must be one of: d.one, d.two, e.three, got "d.on"`,
+          `tasks[1].capability must be one of: count, check, write, got "fly"`
         ]
       ],
-      ["nobody to do it", [{ id: "a", objective: "Do a" }], ["[0].worker is required where there is no capability"]],
+      [
+        "nobody to do it",
+        [{ id: "a", objective: "Do a" }],
+        ["tasks[0].worker is required where there is no capability"]
+      ],
       [
         "names that are used twice, and needs that are none",
         [task("a"), task("a"), task("b", { needs: ["a", "a", "c"] })],
         [
-          `[1].id is used twice, got "a"`,
-          `[2].needs[1] is named twice, got "a"`,
-          `[2].needs[2] must be a task of the plan, got "c"`
+          `tasks[1].id is used twice, got "a"`,
+          `tasks[2].needs[1] is named twice, got "a"`,
+          `tasks[2].needs[2] must be a task of the plan, got "c"`
         ]
       ],
       [
         "a circle",
         [task("a"), task("b", { needs: ["d"] }), task("c", { needs: ["b"] }), task("d", { needs: ["a", "c"] })],
-        ["[1].needs must not lead back to the task: b → d → c → b"]
+        ["tasks[1].needs must not lead back to the task: b → d → c → b"]
       ],
-      ["a task that needs itself", [task("a", { needs: ["a"] })], ["[0].needs must not lead back to the task: a → a"]],
+      [
+        "a task that needs itself",
+        [task("a", { needs: ["a"] })],
+        ["tasks[0].needs must not lead back to the task: a → a"]
+      ],
       [
         "fields that do not fit",
         [task("a b", { objective: "" })],
         [
-          "[0].id must be an id of letters, digits, '.', '_' and '-' that begins with a letter, at most 64 characters, got \"a b\"",
-          `[0].objective must be a text that is not empty, got ""`
+          "tasks[0].id must be an id of letters, digits, '.', '_' and '-' that begins with a letter, at most 64 characters, got \"a b\"",
+          `tasks[0].objective must be a text that is not empty, got ""`
         ]
       ],
       [
         "a misspelt limit inside a field",
         [task("a", { limits: { tokns: 5 } })],
-        ["[0].limits.tokns is not a known field"]
+        ["tasks[0].limits.tokns is not a known field"]
       ],
       [
         "a field that does not fit beside somebody who is not there and a circle",
         [task("a", { limits: { tokens: -1 }, needs: ["b"] }), task("b", { worker: "d.nobody", needs: ["a"] })],
         [
-          "[0].limits.tokens must be a whole number >= 0, got -1",
-          `[1].worker must be one of: d.one, d.two, e.three, got "d.nobody"`,
-          "[0].needs must not lead back to the task: a → b → a"
+          "tasks[0].limits.tokens must be a whole number >= 0, got -1",
+          `tasks[1].worker must be one of: d.one, d.two, e.three, got "d.nobody"`,
+          "tasks[0].needs must not lead back to the task: a → b → a"
         ]
       ],
       [
         "what cannot be read, once, and says nothing about what may need it",
         [task("a", { worker: 5 }), task("b", { id: 1 }), task("c", { needs: ["b"] }), task("d", { needs: "b" })],
-        ["[0].worker must be a text, got 5", "[1].id must be a text, got 1", `[3].needs must be a list, got "b"`]
+        [
+          "tasks[0].worker must be a text, got 5",
+          "tasks[1].id must be a text, got 1",
+          `tasks[3].needs must be a list, got "b"`
+        ]
       ],
       [
         "a contract that contradicts itself",
@@ -178,7 +190,7 @@ describe("Planner", () => {
             ]
           })
         ],
-        [`[0].definitionOfDone[1].id is used twice, got "x"`]
+        [`tasks[0].definitionOfDone[1].id is used twice, got "x"`]
       ],
       ["what is no JSON", [cyclic], ["the plan must have at most 128 levels"]]
     ])("R-204 R-218 refuses %s, with the path of every problem", ([, plan, problems]) =>
@@ -215,13 +227,13 @@ describe("Planner", () => {
           permissions: { repository: ["docs/../src"], hosts: ["example.com"], database: ["all"] }
         })
         assert.deepStrictEqual(yield* refused([wide], options), [
-          "[0].limits.tokens must be at most 100, got 101",
-          `[0].permissions.repository[0] must not contain .., got "docs/../src"`,
-          `[0].permissions.hosts[0] must be one of "example.org", got "example.com"`,
-          "[0].permissions.database is not an area of the policy"
+          "tasks[0].limits.tokens must be at most 100, got 101",
+          `tasks[0].permissions.repository[0] must not contain .., got "docs/../src"`,
+          `tasks[0].permissions.hosts[0] must be one of "example.org", got "example.com"`,
+          "tasks[0].permissions.database is not an area of the policy"
         ])
         assert.deepStrictEqual(yield* refused([task("a", { permissions: { repository: ["docs"] } })]), [
-          "[0].permissions.repository is not an area of the policy"
+          "tasks[0].permissions.repository is not an area of the policy"
         ])
       })
     )
@@ -247,8 +259,26 @@ describe("Planner", () => {
         )
         assert.strictEqual(
           error instanceof Planner.PlanInvalid ? error.message : "",
-          `PLAN_INVALID: [0].worker must be one of: d.one, d.two, got "e.three"; [1].capability must be one of: count, check, got "write"`
+          `PLAN_INVALID: tasks[0].worker must be one of: d.one, d.two, got "e.three"; tasks[1].capability must be one of: count, check, got "write"`
         )
+      })
+    )
+
+    it.effect.each([
+      [5, ""],
+      [6, " (and 1 more)"],
+      [50, " (and 45 more)"]
+    ] as const)("R-204 R-218 tells up to five problems in its message, of %i", ([count, more]) =>
+      Effect.gen(function* () {
+        const bad = Array.from({ length: count }, (_, at) => task(`t${at}`, { objective: "" }))
+        const own = Planner.make({ plan: () => Effect.succeed(bad), fallback: "review" })
+        const error = yield* Effect.flip(own.decide(question({ workers })))
+        const five = [0, 1, 2, 3, 4].map((at) => `tasks[${at}].objective must be a text that is not empty, got ""`)
+        assert.strictEqual(
+          error instanceof Planner.PlanInvalid ? error.message : "",
+          `PLAN_INVALID: ${five.join("; ")}${more}`
+        )
+        assert.strictEqual(error instanceof Planner.PlanInvalid ? error.problems.length : 0, count)
       })
     )
 
@@ -305,7 +335,7 @@ describe("Planner", () => {
       assert.deepStrictEqual(ids(played), ["a"])
       assert.deepStrictEqual(played.questions[1]?.refused, {
         kind: "malformed",
-        reason: `PLAN_INVALID: [0].worker must be one of: d.one, d.two, e.three, got "x"; [0].needs[0] must be a task of the plan, got "b"`
+        reason: `PLAN_INVALID: tasks[0].worker must be one of: d.one, d.two, e.three, got "x"; tasks[0].needs[0] must be a task of the plan, got "b"`
       })
     })
   )
@@ -393,7 +423,7 @@ describe("Planner", () => {
       _tag: "Stop",
       reason: "untrusted-state",
       recall: false,
-      note: "The plan that was chosen does not hold any more: [0].limits.tokens must be at most 5, got 6"
+      note: "The plan that was chosen does not hold any more: tasks[0].limits.tokens must be at most 5, got 6"
     })
     assert.deepStrictEqual(never.next(view({ tasks: [seen("a", { status: "running" })], open: 1 })), { _tag: "Wait" })
   })

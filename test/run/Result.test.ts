@@ -75,7 +75,7 @@ describe("Result", () => {
       ["output must be an object, got a function", () => output],
       ["confidence must be a number between 0 and 1, got 1.5", Result.completed(output, { confidence: 1.5 })],
       [
-        "confidence must be a finite number, got NaN (and 1 more)",
+        "confidence must be a finite number, got NaN; confidence must be a number between 0 and 1, got NaN",
         Result.completed(output, { confidence: Number.NaN })
       ],
       ["usage.tokens must be a whole number >= 0, got -1", Result.completed(output, { usage: { tokens: -1 } })],

@@ -644,8 +644,16 @@ describe("Run", () => {
       }).pipe(memory)
     )
 
+    const hash = `sha256:${"0".repeat(64)}`
     const refusals: ReadonlyArray<readonly [string, Partial<Plan.Task<string>>]> = [
       ["CONTRACT_INVALID: inputs.text must be a text, got 3", { input: () => ({ text: 3 }) }],
+      [
+        "CONTRACT_INVALID: references.text has the name of an input; references.more has the name of an input",
+        {
+          references: { text: { uri: "file:notes.md", hash }, more: { uri: "file:more.md", hash } },
+          input: () => ({ text: "", more: "" })
+        }
+      ],
       [
         "CONTRACT_INVALID: inputs.text must be a plain JSON value, got a function",
         { input: () => ({ text: () => "" }) }

@@ -330,23 +330,29 @@ describe("An expansion", () => {
   )
 
   const refusals: ReadonlyArray<readonly [string, NonNullable<Plan.Task["decompose"]>]> = [
-    ["limits.tokens is 101, above 100", () => [part("x", { limits: { tokens: 101 } })]],
-    ['permissions.files holds "write"', () => [part("x", { permissions: { files: ["write"] } })]],
-    ['permissions.mail holds "send"', () => [part("x", { permissions: { mail: ["send"] } })]],
+    ["tasks[0].limits.tokens must be at most the 100 of a, got 101", () => [part("x", { limits: { tokens: 101 } })]],
+    [
+      'tasks[0].permissions.files[0] must be within the permissions of a, got "write"',
+      () => [part("x", { permissions: { files: ["write"] } })]
+    ],
+    [
+      'tasks[0].permissions.mail[0] must be within the permissions of a, got "send"',
+      () => [part("x", { permissions: { mail: ["send"] } })]
+    ],
     ["there is no worker d.nobody", () => [part("x", { worker: "d.nobody" })]],
     ["no worker has the capability fly", () => [{ id: "x", objective: "x", capability: "fly" }]],
     ["it names neither a worker nor a capability", () => [{ id: "x", objective: "x" }]],
     ["gave no tasks", () => []],
     ["gave 51 tasks", () => Array.from({ length: 51 }, (_, index) => part(`x${index}`))],
-    ["two tasks are called x", () => [part("x"), part("x")]],
+    ['tasks[1].id is used twice, got "x"', () => [part("x"), part("x")]],
     ["needs an unknown task z", () => [part("x", { needs: ["z"] })]],
     ["in a circle", () => [part("x", { needs: ["y"] }), part("y", { needs: ["x"] })]],
-    ["objective must be", () => [part("x", { objective: "" })]],
-    ["task must be", () => [part("x/y")]],
-    ["inputs.f must be a plain JSON value", () => [part("x", { inputs: { f: () => 1 } as never })]],
+    ["tasks[0].objective must be", () => [part("x", { objective: "" })]],
+    ["tasks[0].id must be", () => [part("x/y")]],
+    ["tasks[0].inputs.f must be a plain JSON value", () => [part("x", { inputs: { f: () => 1 } as never })]],
     ["must give a list of tasks", () => 3 as never],
     ["must give a list of tasks", () => ({ id: "x" }) as never],
-    ["a task must be a record", () => [null] as never],
+    ["tasks[0] must be a record, got null", () => [null] as never],
     [
       "out of ideas",
       () => {
@@ -365,6 +371,36 @@ describe("An expansion", () => {
       assert.include(of(events, "DecisionFailed")[0]?.error.reason, reason)
       assert.strictEqual(of(events, "GroupOpened").length, 0)
       assert.strictEqual(outcome.results["a"]?.output, "whole")
+    }).pipe(memory)
+  )
+
+  it.effect("R-206 R-218 that does not hold is told with up to five problems, each with its place and its field", () =>
+    Effect.gen(function* () {
+      const reasonFor = Effect.fnUntraced(function* (id: string, last: ReadonlyArray<Coordinator.TaskData>) {
+        const one = Fake.worker("one", { answers: [oversized], capabilities: ["work"] })
+        const two = Fake.worker("two", { answers: ["whole"], capabilities: ["work"] })
+        const decompose = () => [
+          part("x/y", { objective: "" }),
+          part("x", { limits: { tokens: 101 }, permissions: { files: ["write"] } }),
+          ...last
+        ]
+        const split = task("a", { ...limited, decompose })
+        yield* Run.start(deskOf([one, two, parts], Plan.make([split])), { ...options, id })
+        return of(yield* history(id), "DecisionFailed")[0]?.error.reason
+      })
+      const four = [
+        "decompose of a: tasks[0].id must be an id of letters, digits, '.', '_' and '-' that begins with a letter, at most 64 characters, got \"x/y\"",
+        'tasks[0].objective must be a text that is not empty, got ""',
+        "tasks[1].limits.tokens must be at most the 100 of a, got 101",
+        'tasks[1].permissions.files[0] must be within the permissions of a, got "write"'
+      ].join("; ")
+      const twice = 'tasks[2].id is used twice, got "x"'
+      assert.strictEqual(yield* reasonFor("r1", [part("x")]), `${four}; ${twice}`)
+      const more = [part("x", { needs: ["y", "y"] })]
+      assert.strictEqual(
+        yield* reasonFor("r2", more),
+        `${four}; tasks[2].needs[1] is named twice, got "y" (and 3 more)`
+      )
     }).pipe(memory)
   )
 

@@ -21,9 +21,22 @@ import type * as Recovery from "../Recovery.ts"
 import { type Evidence, Usage } from "../Result.ts"
 import { PlannedTask } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
+import { knownAs } from "./closest.ts"
+import { isRecord } from "./given.ts"
 import type { News } from "./news.ts"
 import { owned } from "./plain.ts"
-import { many, problemsOf, sentence, sentences, shorten, thrown } from "./problems.ts"
+import {
+  joined,
+  many,
+  pathOf,
+  type Problem,
+  problemsOf,
+  sentence,
+  sentences,
+  shorten,
+  show,
+  thrown
+} from "./problems.ts"
 
 /** A choice that is to be asked for. */
 export interface Asking {
@@ -92,31 +105,21 @@ export const askTemplate = (
         `${purpose} of ${failing.contract.task} gave ${many(tasks.length, "task")}, at most ${most} are taken`
       )
     }
-    const planned: Array<PlannedTask> = []
-    const names = new Set<string>()
-    for (const task of tasks as ReadonlyArray<TaskData>) {
-      const wrong = illFormed(task, names)
-      if (wrong !== undefined) return refuse(`${purpose} of ${failing.contract.task}: ${wrong}`)
-      const wider = widerThan(failing.contract, task)
-      if (wider !== undefined) return refuse(`${task.id} is not within ${failing.contract.task}: ${wider}`)
-      const unknown = workers(task.worker, task.capability)
-      if (unknown !== undefined) return refuse(`${task.id}: ${unknown}`)
-      const inherits = { permissions: failing.contract.permissions, ...task }
-      planned.push(plannedData(inherits as TaskData))
-    }
-    const circle = Plan.cycle(planned)
-    if (circle.length > 0) return refuse(`tasks need each other in a circle: ${circle.join(" → ")}`)
-    const unknown = planned.flatMap(({ id, needs }) =>
-      needs.flatMap((need) => (names.has(need) ? [] : [`${id} needs an unknown task ${need}`]))
+    const problems = wrong(tasks as ReadonlyArray<unknown>, failing.contract, workers)
+    if (problems.length > 0) return refuse(`${purpose} of ${failing.contract.task}: ${joined(problems)}`)
+    const planned: Array<PlannedTask> = (tasks as ReadonlyArray<TaskData>).map((task) =>
+      plannedData({ permissions: failing.contract.permissions, ...task })
     )
-    if (unknown[0] !== undefined) return refuse(unknown[0])
     if (purpose === "follow-up") {
       const { needs: _, template: __, id: ___, ...same } = self.planned
       const [first] = planned
       planned.push({ ...same, id: "again", needs: first === undefined ? [] : [first.id], template: self.key })
     }
     const checked = Schema.decodeResult(Schema.Array(PlannedTask))(planned)
-    if (EffectResult.isFailure(checked)) return refuse(sentences(problemsOf(checked.failure, planned), "the tasks"))
+    if (EffectResult.isFailure(checked)) {
+      const unfit = problemsOf(checked.failure, planned).map((each) => ({ ...each, path: `tasks${each.path}` }))
+      return refuse(`${purpose} of ${failing.contract.task}: ${sentences(unfit)}`)
+    }
     const answer = planned as unknown as Schema.Json
     return Effect.succeed({
       answer,
@@ -124,36 +127,99 @@ export const askTemplate = (
     })
   })
 
+/** Everything that is wrong with the tasks, each with its place and its field. */
+const wrong = (
+  tasks: ReadonlyArray<unknown>,
+  contract: Contract.Contract,
+  workers: (name: string | undefined, capability: string | undefined) => string | undefined
+): ReadonlyArray<string> => {
+  const said: Array<string> = []
+  const places = new Map<unknown, number>()
+  const planned: Array<{ readonly id: string; readonly needs: ReadonlyArray<string> }> = []
+  tasks.forEach((task, index) => {
+    const own: Array<Problem> = []
+    if (!isRecord(task)) own.push({ path: "", expectation: "must be a record", actual: show(task) })
+    else {
+      own.push(...illFormed(task))
+      const { id } = task
+      if (places.has(id)) own.push({ path: "id", expectation: "is used twice", actual: show(id) })
+      else places.set(id, index)
+      if (own.length === 0) {
+        // What is well formed is what its type says.
+        const data = task as unknown as TaskData
+        own.push(...widerThan(contract, data))
+        planned.push({ id: data.id, needs: data.needs ?? [] })
+        const nobody = workers(data.worker, data.capability)
+        if (nobody !== undefined) said.push(`tasks[${index}]: ${nobody}`)
+      }
+    }
+    said.push(...own.map((each) => sentence({ ...each, path: placed(index, each.path) })))
+  })
+  tasks.forEach((task, index) => {
+    const needs = isRecord(task) && Array.isArray(task["needs"]) ? (task["needs"] as ReadonlyArray<unknown>) : []
+    needs.forEach((need, at) => {
+      if (typeof need !== "string" || places.has(need)) return
+      const others = [...places.keys()].filter((id) => typeof id === "string")
+      said.push(`tasks[${index}].needs[${at}] needs an unknown task ${need}${knownAs(need, others)}`)
+    })
+  })
+  if (said.length > 0) return said
+  const circle = Plan.cycle(planned)
+  return circle.length === 0 ? [] : [`tasks need each other in a circle: ${circle.join(" → ")}`]
+}
+
+const placed = (index: number, path: string): string =>
+  `tasks[${index}]${path === "" || path.startsWith("[") ? path : `.${path}`}`
+
 /** What is wrong with one of the tasks by itself. */
-const illFormed = (task: unknown, names: Set<string>): string | undefined => {
-  if (typeof task !== "object" || task === null) return "a task must be a record"
-  const { acceptMissing, capability, id, inputs = {}, needs = [], worker, ...fields } = task as TaskData
+const illFormed = (task: Readonly<Record<string, unknown>>): ReadonlyArray<Problem> => {
+  const { acceptMissing, capability, id, inputs = {}, needs = [], worker, ...fields } = task
   const contract = Contract.parse({ ...fields, inputs, task: id })
-  if (EffectResult.isFailure(contract)) return contract.failure.message
-  if (names.has(id)) return `two tasks are called ${id}`
-  names.add(id)
-  if (new Set(needs).size !== needs.length) return `${id} names a need twice`
-  const words = [acceptMissing ?? false, capability ?? "", worker ?? ""]
-  return typeof words[0] === "boolean" && words.slice(1).every((word) => typeof word === "string")
-    ? undefined
-    : `${id}: worker and capability must be texts, acceptMissing must be true or false`
+  const problems: Array<Problem> = EffectResult.isSuccess(contract)
+    ? []
+    : contract.failure.problems.map((each) => (each.path === "task" ? { ...each, path: "id" } : each))
+  const check = (path: string, value: unknown, holds: boolean, expectation: string) => {
+    if (!holds) problems.push({ path, expectation, actual: show(value) })
+  }
+  check("worker", worker, worker === undefined || typeof worker === "string", "must be a text")
+  check("capability", capability, capability === undefined || typeof capability === "string", "must be a text")
+  check(
+    "acceptMissing",
+    acceptMissing,
+    [undefined, true, false].includes(acceptMissing as undefined),
+    "must be true or false"
+  )
+  check("needs", needs, Array.isArray(needs), "must be a list")
+  if (Array.isArray(needs)) {
+    needs.forEach((need: unknown, at) => {
+      check(`needs[${at}]`, need, typeof need === "string", "must be a text")
+      check(`needs[${at}]`, need, needs.indexOf(need) === at, "is named twice")
+    })
+  }
+  return problems
 }
 
 const limits = ["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const
 
 /** What of a task goes beyond the contract that it is a part of. */
-const widerThan = (contract: Contract.Contract, task: TaskData): string | undefined => {
+const widerThan = (contract: Contract.Contract, task: TaskData): ReadonlyArray<Problem> => {
+  const problems: Array<Problem> = []
   for (const limit of limits) {
     const most = contract.limits[limit]
     const asked = task.limits?.[limit]
-    if (most !== undefined && asked !== undefined && asked > most) return `limits.${limit} is ${asked}, above ${most}`
+    if (most === undefined || asked === undefined || asked <= most) continue
+    const expectation = `must be at most the ${most} of ${contract.task}`
+    problems.push({ path: `limits.${limit}`, expectation, actual: show(asked) })
   }
   for (const [area, scopes] of Object.entries(task.permissions ?? {})) {
     const granted = Object.hasOwn(contract.permissions, area) ? (contract.permissions[area] ?? []) : []
-    const beyond = scopes.find((scope) => !granted.includes(scope))
-    if (beyond !== undefined) return `permissions.${area} holds ${JSON.stringify(beyond)}`
+    scopes.forEach((scope, at) => {
+      if (granted.includes(scope)) return
+      const expectation = `must be within the permissions of ${contract.task}`
+      problems.push({ path: pathOf(["permissions", area, at]), expectation, actual: show(scope) })
+    })
   }
-  return undefined
+  return problems
 }
 
 /** Whoever is asked has so long to answer; then it counts as a passing failure. */

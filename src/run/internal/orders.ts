@@ -16,7 +16,7 @@ import type * as Outcome from "../Outcome.ts"
 import type { RunState, TaskState } from "../RunState.ts"
 import type { MissingInput, Order, Prepared, PreviousError } from "../Worker.ts"
 import type { Contracts } from "./contracts.ts"
-import { thrown } from "./problems.ts"
+import { sentences, thrown } from "./problems.ts"
 
 /** Everything that orders are made of, beside the state. */
 export interface Sources {
@@ -89,7 +89,8 @@ export const contractOf = (
     return EffectResult.fail(`CONTRACT_INVALID: the inputs of ${task.id} cannot be made: ${thrown(error)}`)
   }
   const contract = sources.contracts.of(template, task.id, inputs, task.amendment)
-  if (EffectResult.isFailure(contract)) return EffectResult.fail(contract.failure.message)
+  if (EffectResult.isFailure(contract))
+    return EffectResult.fail(`CONTRACT_INVALID: ${sentences(contract.failure.problems, "the contract")}`)
   if (task.dropped.length === 0) return EffectResult.succeed(contract.success)
   return EffectResult.mapError(Acceptance.reduceScope(contract.success, task.dropped), ({ message }) => message)
 }
@@ -128,7 +129,8 @@ export const orderFor = (
           ...(task.capability === undefined ? {} : { capability: task.capability }),
           versions: versions(state, task)
         })
-  if (EffectResult.isFailure(checked)) return EffectResult.fail(checked.failure.message)
+  if (EffectResult.isFailure(checked))
+    return EffectResult.fail(`CONTRACT_INVALID: ${sentences(checked.failure.problems, "the contract")}`)
   const { artefacts, missing } = upstream(state, task, sources.results)
   const order: Prepared = {
     run: state.run,

@@ -89,7 +89,7 @@ export const check = (
 
 const below = (index: number, each: Problem): Problem => ({
   ...each,
-  path: each.path === "" || each.path.startsWith("[") ? `[${index}]${each.path}` : `[${index}].${each.path}`
+  path: each.path === "" || each.path.startsWith("[") ? `tasks[${index}]${each.path}` : `tasks[${index}].${each.path}`
 })
 
 /** Whom and what a task names, as far as it can be read. */
@@ -123,10 +123,10 @@ const pick = (
     const dropped: Array<string> = []
     const tasks: Array<Readonly<Record<string, unknown>>> = []
     for (const [index, item] of (given as ReadonlyArray<unknown>).entries()) {
-      if (!Predicate.isObject(item)) return fail(`[${index}]`, "must be a task", item)
+      if (!Predicate.isObject(item)) return fail(`tasks[${index}]`, "must be a task", item)
       const task: Record<string, unknown> = {}
       for (const [key, value] of Object.entries(item)) {
-        if (!fields.has(key)) dropped.push(pathOf([index, key]))
+        if (!fields.has(key)) dropped.push(pathOf(["tasks", index, key]))
         else if (value !== undefined) task[key] = value
       }
       tasks.push(task)
@@ -150,15 +150,19 @@ const assignments = (
   const problems: Array<Problem> = []
   tasks.forEach(({ capability, worker }, index) => {
     if (worker === undefined && capability === undefined) {
-      problems.push({ path: `[${index}].worker`, expectation: "is required where there is no capability", actual: "" })
+      problems.push({
+        path: `tasks[${index}].worker`,
+        expectation: "is required where there is no capability",
+        actual: ""
+      })
     }
     if (worker !== undefined && names !== undefined && !names.has(worker)) {
       const expectation = `must be one of: ${listed(names)}`
-      problems.push({ path: `[${index}].worker`, expectation, actual: show(worker) })
+      problems.push({ path: `tasks[${index}].worker`, expectation, actual: show(worker) })
     }
     if (capability !== undefined && capabilities !== undefined && !capabilities.has(capability)) {
       const expectation = `must be one of: ${listed(capabilities)}`
-      problems.push({ path: `[${index}].capability`, expectation, actual: show(capability) })
+      problems.push({ path: `tasks[${index}].capability`, expectation, actual: show(capability) })
     }
   })
   return problems
@@ -171,13 +175,13 @@ const dependencies = (tasks: ReadonlyArray<Wiring>): ReadonlyArray<Problem> => {
   tasks.forEach(({ id }, index) => {
     // Others may need what has no readable name: nothing can be said then.
     if (id === undefined) return
-    if (places.has(id)) problems.push({ path: `[${index}].id`, expectation: "is used twice", actual: show(id) })
+    if (places.has(id)) problems.push({ path: `tasks[${index}].id`, expectation: "is used twice", actual: show(id) })
     else places.set(id, index)
   })
   const named = tasks.every(({ id }) => id !== undefined)
   tasks.forEach(({ needs }, index) => {
     needs.forEach((need, at) => {
-      const path = `[${index}].needs[${at}]`
+      const path = `tasks[${index}].needs[${at}]`
       if (!places.has(need) && named)
         problems.push({ path, expectation: "must be a task of the plan", actual: show(need) })
       else if (needs.indexOf(need) !== at) problems.push({ path, expectation: "is named twice", actual: show(need) })
@@ -188,5 +192,5 @@ const dependencies = (tasks: ReadonlyArray<Wiring>): ReadonlyArray<Problem> => {
   const [first] = circle
   if (first === undefined) return problems
   const expectation = `must not lead back to the task: ${shorten([...circle, first].join(" → "), 500)}`
-  return [{ path: `[${places.get(first)}].needs`, expectation, actual: "" }]
+  return [{ path: `tasks[${places.get(first)}].needs`, expectation, actual: "" }]
 }

@@ -160,13 +160,28 @@ export const problemsOf = (error: Schema.SchemaError, input: unknown): ReadonlyA
 export const sentence = ({ actual, expectation, path }: Problem, subject = "the value"): string =>
   `${path === "" ? subject : path} ${expectation}${actual === "" ? "" : `, got ${actual}`}`
 
-/** @since 0.1.0 */
-export const sentences = (problems: ReadonlyArray<Problem>, subject?: string | undefined): string => {
-  const [first] = problems
-  if (first === undefined) return "no problem"
-  const more = problems.length - 1
-  return `${sentence(first, subject)}${more === 0 ? "" : ` (and ${more} more)`}`
+/**
+ * Several half sentences as one text: the first five, or as many as are asked for, and how many there are beside them.
+ *
+ * @since 0.1.0
+ */
+export const joined = (said: ReadonlyArray<string>, most = 5): string => {
+  const more = said.length - most
+  return `${said.slice(0, most).join("; ")}${more <= 0 ? "" : ` (and ${more} more)`}`
 }
+
+/**
+ * Problems as one text, see {@link joined}.
+ *
+ * @since 0.1.0
+ */
+export const sentences = (problems: ReadonlyArray<Problem>, subject?: string | undefined, most?: number): string =>
+  problems.length === 0
+    ? "no problem"
+    : joined(
+        problems.map((each) => sentence(each, subject)),
+        most
+      )
 
 /**
  * What it says of anything that user code has thrown, also of what cannot be read.
