@@ -352,3 +352,25 @@ describe("What a person was asked about", () => {
     }).pipe(memory)
   )
 })
+
+describe("A task whose budget was raised", () => {
+  it.effect("R-206 R-210 goes on where it was refused, and begins no new ladder", () =>
+    Effect.gen(function* () {
+      const estimate = { tokens: 60 }
+      const first = Fake.worker("one", { capabilities: ["work"], estimate, answers: [failing] })
+      const second = Fake.worker("two", { capabilities: ["work"], estimate, otherwise: "done" })
+      const settings = { limits: { tokens: 100 }, policy: { atCap: "review" as const } }
+      const desk = deskOf([first, second], Plan.make<string>([task("a")]), settings)
+      const waiting = yield* Run.start(desk, options)
+      const [review] = waiting.reviews
+      assert.strictEqual(review?.kind, "budget-increase")
+      yield* Run.decide({ review: review?.review ?? "", decision: "approve", by: "ada", raise: { tokens: 100 } })
+      const outcome = yield* resume(desk)
+      assert.deepStrictEqual(
+        outcome.dispatches.map(({ outcome, worker }) => `${worker} ${outcome}`),
+        ["d.one refused", "d.two accepted"]
+      )
+      assert.include(outcome.dispatches[1]?.routing, "the budget has room for a at d.two now")
+    }).pipe(memory)
+  )
+})

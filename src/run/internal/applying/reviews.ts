@@ -101,10 +101,7 @@ const heard = (task: TaskState, said: Answer, facts: ReviewState["facts"], at: n
   const { decision, kind } = said
   const { digest, drop, worker } = facts
   const approves = decision === "approve"
-  const anew =
-    decision === "retry" ||
-    decision === "answer" ||
-    (approves && (kind === "budget-increase" || kind === "scope-reduction"))
+  const anew = decision === "retry" || decision === "answer" || (approves && kind === "scope-reduction")
   return {
     ...rest,
     status: "ready",

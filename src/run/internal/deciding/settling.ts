@@ -415,6 +415,19 @@ const weigh = (state: RunState, spec: Spec, task: TaskState, last: Try, room: Ro
   }
 }
 
+/** Nothing is in the way of an order any more that a budget had no room for: the task goes on where it was. */
+const onward = (state: RunState, spec: Spec, task: TaskState, refused: Try, room: Room): Action | undefined => {
+  const { worker } = refused
+  if (canAgain(state, spec, task, room, worker)) {
+    return give(state, spec, task, worker, [worker], `the budget has room for ${task.id} at ${worker} now`, room)
+  }
+  const before = task.tries.slice(task.ladder).findLast(({ account }) => account === undefined)
+  if (before === undefined) return first(state, spec, task, room)
+  return before.kind === undefined
+    ? deliver(state, spec, task, before, room)
+    : recover(state, spec, task, before, before.kind, room)
+}
+
 const recover = (
   state: RunState,
   spec: Spec,
@@ -431,9 +444,7 @@ const recover = (
     // One question for each account: the others who need it wait for its answer.
     if (room.asked.has(last.account) || isAsked(state, last.account)) return undefined
     const over = worker === undefined ? undefined : unaffordable(state, task, worker, room)
-    if (over?.account !== last.account) {
-      return first(state, spec, task, room)
-    }
+    if (over?.account !== last.account) return onward(state, spec, task, last, room)
     if (state.unraised.includes(last.account)) return incomplete(spec, task, failed, last)
     room.asked.add(last.account)
     const { account, asked, closed, limit, measure, reserved, settled } = over
