@@ -340,8 +340,9 @@ export const Overrun = Schema.TaggedStruct("Overrun", {
  * - `allowed`: what may be decided.
  * - `facts`: what a person needs to see, as plain data, by `kind`:
  *   - `action-approval`: `worker`, `risk`, `irreversible`, `tier`, `confidence` (of what the task builds on), `requester` and
- *     `batchable` (see `Autonomy.Decision`), `order` (the contract; of an input of more than 4 KiB of JSON, or beyond 32 KiB of
- *     them all, only the bytes, in `largeInputs`) and `digest`, for which alone an approval holds.
+ *     `batchable` (see `Autonomy.Decision`), the worker's `description` and `estimate`, `order` (the contract; of an input of more
+ *     than 32 KiB of JSON, or beyond 128 KiB of them all, only the bytes, in `largeInputs`, which the note says) and `digest`,
+ *     for which alone an approval holds.
  *   - `budget-increase`: `account`, `measure`, `limit`, `settled`, `reserved`, `asked` (of the measure, by the order),
  *     `closed` (it was overrun), `estimate` (all that the order may use) and `needed` (the least raise, by measure).
  *   - `question`: `worker`, `confidence`, `question`. `result-acceptance`, `escalation`: `worker`, `confidence`, as far as known.

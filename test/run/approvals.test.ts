@@ -45,29 +45,36 @@ describe("an approval", () => {
           limits: { tokens: 500 },
           worker: "d.one"
         }
-        const waiting = yield* Run.start(guarded([acting()], [fields]), r1)
-        const { digest, order } = waiting.reviews[0]?.facts ?? {}
+        const one = acting({ estimate: { tokens: 50 } })
+        const waiting = yield* Run.start(guarded([one], [fields]), r1)
+        const { description, digest, estimate, order } = waiting.reviews[0]?.facts ?? {}
         const { input: _i, worker: _w, id, ...rest } = fields
         const contract = Effect.runSync(Contract.make({ ...rest, task: id, inputs: { text: "hello" } }))
         const { task: _t, ...shown } = contract
         assert.deepStrictEqual(order, shown)
         assert.strictEqual(digest, Contract.digest(contract))
+        assert.deepStrictEqual([description, estimate], [one.description, { tokens: 50 }])
+        assert.notInclude(waiting.reviews[0]?.note, "too large")
+        assert.notProperty(fold(yield* history("r1")).reviews.get("r1/review/1")?.facts, "description")
       }).pipe(memory)
     )
 
     it.effect("R-216 is of large inputs only their size, and the state keeps nothing of the order", () =>
       Effect.gen(function* () {
-        const many = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`m${index}`, "y".repeat(4_000)]))
-        const input = () => ({ text: "short", large: "x".repeat(5_000), ...many })
+        const many = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`m${index}`, "y".repeat(20_000)]))
+        const input = () => ({ text: "short", large: "x".repeat(33_000), fair: "z".repeat(32_766), ...many })
         const waiting = yield* Run.start(ordering("", acting(), { input }), r1)
         const order = waiting.reviews[0]?.facts["order"] as {
           readonly inputs: Record<string, unknown>
           readonly largeInputs: Record<string, number>
         }
         assert.strictEqual(order.inputs["text"], "short")
-        assert.strictEqual(order.largeInputs["large"], 5_002)
-        assert.deepStrictEqual(Object.keys(order.inputs).length + Object.keys(order.largeInputs).length, 14)
-        assert.isAtMost(JSON.stringify(order.inputs).length, 33_000)
+        assert.strictEqual(order.largeInputs["large"], 33_002)
+        assert.strictEqual(order.inputs["fair"], "z".repeat(32_766))
+        assert.deepStrictEqual(Object.keys(order.inputs).length + Object.keys(order.largeInputs).length, 15)
+        // Four of 20 kB find a place beside the one of 32 KiB.
+        assert.deepStrictEqual(Object.keys(order.inputs), ["text", "fair", "m0", "m1", "m2", "m3"])
+        assert.include(waiting.reviews[0]?.note, "; too large to be shown: 9 inputs of the order")
         const state = fold(yield* history("r1"))
         assert.notProperty(state.reviews.get("r1/review/1")?.facts, "order")
         assert.isAtMost(state.size, 4_000)

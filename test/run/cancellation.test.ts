@@ -198,22 +198,46 @@ describe("Run.cancel", () => {
       }).pipe(Effect.scoped, memory)
     )
 
-    const refusals: ReadonlyArray<readonly [string, string]> = [
-      ["a second time", "the end of the run is asked for already"],
-      ["when it is over", "the run is over: cancelled"]
+    const ways: ReadonlyArray<readonly ["office" | "journal", "office" | "journal"]> = [
+      ["office", "office"],
+      ["office", "journal"],
+      ["journal", "office"],
+      ["journal", "journal"]
     ]
-    it.effect.each(refusals)("is refused %s, and nothing is written", ([when, reason]) =>
+    it.effect.each(ways)(
+      "D94 is a success a second time, and nothing more is written: through the %s, then the %s",
+      ([first, second]) =>
+        Effect.gen(function* () {
+          const log: Array<string> = []
+          const office = yield* Office.open(deskOf([holding(log)], plan([task("a")])), { log: false })
+          const through = (way: "office" | "journal") => (way === "office" ? { office } : {})
+          const run = yield* begin(Run.startIn(office, options))
+          yield* Run.cancel("r1", { by: "ada", ...through(first) })
+          yield* Run.cancel("r1", { by: "bob", ...through(second) })
+          const asked = (yield* history("r1")).filter(({ _tag }) => _tag === "CancelRequested")
+          assert.deepStrictEqual(
+            asked.map(({ note }) => note),
+            ["ada asked for the end of the run"]
+          )
+          yield* pass("1 minute")
+          isCancelled(yield* run.join)
+        }).pipe(Effect.scoped, memory)
+    )
+
+    it.effect("is refused when the run is over, and nothing is written", () =>
       Effect.gen(function* () {
         const log: Array<string> = []
         const office = yield* Office.open(deskOf([holding(log)], plan([task("a")])), { log: false })
         const run = yield* begin(Run.startIn(office, options))
         yield* Run.cancel("r1", { by: "ada", office })
-        if (when === "when it is over") yield* pass("1 second")
+        yield* pass("1 second")
         const before = yield* history("r1")
         const refused = yield* Effect.flip(Run.cancel("r1", { by: "bob", office }))
-        assert.strictEqual(refused._tag === "CommandRefused" ? refused.reason : refused._tag, reason)
+        assert.strictEqual(
+          refused._tag === "CommandRefused" ? refused.reason : refused._tag,
+          "the run is over: cancelled"
+        )
         assert.strictEqual((yield* history("r1")).length, before.length)
-        yield* pass("1 second")
         yield* run.join
       }).pipe(Effect.scoped, memory)
     )

@@ -52,6 +52,9 @@ export const applySaid = (draft: Draft | undefined, event: RunEvent): Draft | st
   return (checks ? objection(draft, event) : undefined) ?? applyEvent(draft, event)
 }
 
+/** Why the end of a run is not asked for a second time. */
+export const alreadyAsked = "the end of the run is asked for already"
+
 /** What may happen to a run that was put down: it comes from people. */
 const fromOutside: ReadonlySet<string> = new Set(["ReviewDecided", "AutonomyChanged", "CancelRequested"])
 
@@ -146,7 +149,7 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
       return undefined
     }
     case "CancelRequested": {
-      if (draft.cancelled !== undefined) return "the end of the run is asked for already"
+      if (draft.cancelled !== undefined) return alreadyAsked
       draft.cancelled = event.note
       return undefined
     }

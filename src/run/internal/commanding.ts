@@ -14,7 +14,7 @@ import * as Autonomy from "../Autonomy.ts"
 import * as Budget from "../Budget.ts"
 import type * as Office from "../Office.ts"
 import { Decision, type RunEvent } from "../RunEvent.ts"
-import { applySaid } from "./apply.ts"
+import { alreadyAsked, applySaid } from "./apply.ts"
 import { notHere } from "./inbox.ts"
 import { commit, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
@@ -59,7 +59,8 @@ const command = Effect.fnUntraced(function* (
     live.tell({ ...news, ack })
     const refused = yield* Deferred.await(ack)
     if (refused === undefined) return
-    if (refused !== notHere) return yield* refuse(refused)
+    // Whether what was asked for already is written, too, only the journal knows.
+    if (refused !== notHere && refused !== alreadyAsked) return yield* refuse(refused)
   }
   const journal = yield* Journal.Journal
   // Whoever writes in between only makes this one look again.
@@ -70,6 +71,7 @@ const command = Effect.fnUntraced(function* (
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const event: RunEvent = { ...news, at }
     const next = applySaid(state, event)
+    if (next === alreadyAsked) return
     if (typeof next === "string") return yield* refuse(next)
     const listing = { status: next.status, desk: next.desk, startedAt: next.startedAt }
     const written = yield* commit(journal, {
@@ -205,6 +207,8 @@ export const decide = (
  * **Details**
  *
  * - `office`: as for {@link decide}. Without it, a run that is cut off or waits ends as `cancelled` when it is taken up.
+ * - Asked for once more before the run is over, it succeeds, and nothing is written: the first word stands. Of a run that is
+ *   over it fails with `CommandRefused`.
  *
  * @category deciding
  * @since 0.1.0

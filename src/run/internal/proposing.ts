@@ -18,6 +18,8 @@ import type * as Desk from "../Desk.ts"
 import type { RunState, TaskState } from "../RunState.ts"
 import type { Hands } from "./hands.ts"
 import { orderFor, type Made, type Sources } from "./orders.ts"
+import { many } from "./problems.ts"
+import { bytesOf } from "./showing.ts"
 
 /** The next order of a task for a worker, or why there is none: it is checked as a whole before anybody hears of it. */
 export const orderOf = (
@@ -85,7 +87,10 @@ export const propose = (hands: Hands, review: Decider.Review, at: number, known?
   }
   const { contract } = made.success.order
   const digest = Contract.digest(contract)
-  ask(hands, { ...review, facts: { ...facts, digest, order: sight(contract) }, note: note + anew(task, worker) }, at)
+  const { description, estimate } = post.seat.worker
+  const { hidden, order } = sight(contract)
+  const shown = { ...facts, digest, description, estimate: { ...estimate }, order }
+  ask(hands, { ...review, facts: shown, note: note + anew(task, worker) + unseen(hidden) }, at)
 }
 
 /** Why the order is asked about although the worker was approved for the task. */
@@ -101,26 +106,33 @@ const anew = ({ answers, approved }: TaskState, worker: string): string => {
 }
 
 /** Bytes of JSON that one input, and all of them together, may take in a question. */
-const small = { each: 4 * 1024, all: 32 * 1024 }
+const small = { each: 32 * 1024, all: 128 * 1024 }
 
-/** A contract as a person sees it: of inputs that are not small only the bytes of their JSON. */
-const sight = (agreed: Contract.Contract): Schema.Json => {
+/** A contract as a person sees it: of inputs that are not small only the bytes of their JSON. `hidden`: how many. */
+const sight = (agreed: Contract.Contract): { readonly order: Schema.Json; readonly hidden: number } => {
   const { inputs, task: _, ...contract } = agreed
   const shown: Array<readonly [string, Schema.Json]> = []
   const large: Array<readonly [string, number]> = []
   let left = small.all
   for (const [name, value] of Object.entries(inputs)) {
-    const bytes = new TextEncoder().encode(JSON.stringify(value)).length
+    const bytes = bytesOf(value)
     if (bytes > Math.min(small.each, left)) large.push([name, bytes])
     else {
       left -= bytes
       shown.push([name, value])
     }
   }
-  return {
+  const order = {
     // A contract is plain JSON by its schema; the type only does not say so.
     ...(contract as unknown as { readonly [field: string]: Schema.Json }),
     inputs: Object.fromEntries(shown),
     ...(large.length === 0 ? {} : { largeInputs: Object.fromEntries(large) })
   }
+  return { order, hidden: large.length }
 }
+
+/** Says that there is more to the order than is shown. */
+const unseen = (hidden: number): string =>
+  hidden === 0
+    ? ""
+    : `; too large to be shown: ${many(hidden, "input")} of the order, only the bytes stand in largeInputs`

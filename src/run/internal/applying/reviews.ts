@@ -12,7 +12,15 @@ import { type Draft, hasEnded, outgrown } from "./draft.ts"
 import { undecidable } from "./saying.ts"
 
 /** Facts that are only there for people to see: of what is ordered, it is the digest that the state goes by. */
-const forPeople: ReadonlySet<string> = new Set(["order", "objective", "output", "largeOutput", "missing", "evidence"])
+const forPeople: ReadonlySet<string> = new Set([
+  "order",
+  "description",
+  "objective",
+  "output",
+  "largeOutput",
+  "missing",
+  "evidence"
+])
 
 export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
   const { _tag: _, at, facts: shown, review, task: id, ...rest } = event
