@@ -7,6 +7,7 @@ import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, Child, Supervisor } from "espalier"
 
+import { withEventLoop, withProcesses } from "./fixtures/real.ts"
 import { nodeOf, quiet, Stage, until } from "./fixtures/stage.ts"
 
 const forked = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.forkChild(effect, { startImmediately: true })
@@ -95,8 +96,7 @@ describe("Actor, fairness", () => {
   }
 
   for (const suspended of [false, true]) {
-    // Live: what is shown is that real timers of the event loop still fire.
-    it.live(
+    withEventLoop(
       `two actors that tell each other for ever, ${suspended ? "with effects" : "with plain handlers"}, leave timers their turn`,
       () =>
         Effect.gen(function* () {
@@ -110,8 +110,7 @@ describe("Actor, fairness", () => {
     )
   }
 
-  // Live: what is shown is that real timers of the event loop still fire.
-  it.live("an actor that tells itself for ever leaves timers their turn", () =>
+  withEventLoop("an actor that tells itself for ever leaves timers their turn", () =>
     Effect.gen(function* () {
       let hits = 0
       const ping = Ping.child(
@@ -132,8 +131,7 @@ describe("Actor, fairness", () => {
     })
   )
 
-  // Live: what is shown is that real timers of the event loop still fire.
-  it.live("an endless loop of asks leaves timers their turn", () =>
+  withEventLoop("an endless loop of asks leaves timers their turn", () =>
     Effect.gen(function* () {
       const doors = new Doors()
       const context = yield* Supervisor.start(Supervisor.make("root", { children: [desk(doors)] }), { log: false })
@@ -716,8 +714,8 @@ describe("Actor, deadlines", () => {
     })
   )
 
-  // Live: what is shown is that a process with nothing but ended trees exits by itself.
-  it.live("no sleeper outlives its tree: the process ends at once", () =>
+  // What is shown is that a process with nothing but ended trees exits by itself.
+  withProcesses("no sleeper outlives its tree: the process ends at once", () =>
     Effect.gen(function* () {
       const run = Effect.callback<string, Error>((resume) => {
         const child = execFile(

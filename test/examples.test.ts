@@ -7,6 +7,8 @@ import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 
+import { withProcesses } from "./fixtures/real.ts"
+
 const root = fileURLToPath(new URL("..", import.meta.url))
 
 const printed: Readonly<Record<string, RegExp>> = {
@@ -32,8 +34,8 @@ describe("examples", () => {
     assert.deepStrictEqual(files.toSorted(), Object.keys(printed).toSorted())
   })
 
-  // Real time: each example is a program that a reader runs as it stands.
-  it.live.each(Object.entries(printed))("%s prints what it promises", ([file, expected]) =>
+  // Each example is a program that a reader runs as it stands.
+  withProcesses.each(Object.entries(printed))("%s prints what it promises", ([file, expected]) =>
     Effect.map(run(file), ({ stdout }) => assert.match(stdout, expected))
   )
 })

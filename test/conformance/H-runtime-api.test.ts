@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import { Actor, Child, Supervisor, Tree } from "espalier"
 
 import { Counter, counter, forked } from "../fixtures/counter.ts"
+import { withCollector } from "../fixtures/real.ts"
 import { nodeOf, quiet, Stage, until } from "../fixtures/stage.ts"
 
 /** What a caller without types could pass. */
@@ -1129,8 +1130,7 @@ describe("H: requests at run time", () => {
     )
   })
 
-  // Real time: garbage is collected between turns of the event loop, and nothing tells when.
-  it.live("C-096 nothing of a removed or finished child is kept, however often", () =>
+  withCollector("C-096 nothing of a removed or finished child is kept, however often", () =>
     Effect.gen(function* () {
       setFlagsFromString("--expose-gc")
       const collect = runInNewContext("gc") as () => void

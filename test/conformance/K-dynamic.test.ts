@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import { Actor, Child, Supervisor, Tree } from "espalier"
 
 import { DynamicDecisions } from "../fixtures/dynamicDecisions.ts"
+import { withCollector } from "../fixtures/real.ts"
 import { nodeOf, type Player, Stage, until } from "../fixtures/stage.ts"
 
 /** A dynamic supervisor of stage children: they are told apart by their argument. */
@@ -409,8 +410,7 @@ describe("K: dynamic supervisors", () => {
     })
   )
 
-  // Real time: the garbage collector has no test clock.
-  it.live("C-096 arguments and specs of children that are gone are not kept", () =>
+  withCollector("C-096 arguments and specs of children that are gone are not kept", () =>
     Effect.gen(function* () {
       setFlagsFromString("--expose-gc")
       const gc = runInNewContext("gc") as () => void

@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { Failure } from "espalier"
 
 import { type Node, Runtime, WakesPerTurn } from "../../src/internal/runtime.ts"
+import { withEventLoop } from "../fixtures/real.ts"
 import { quiet, until } from "../fixtures/stage.ts"
 
 const node: Node = { path: ["root"], parent: undefined }
@@ -112,8 +113,7 @@ describe("Runtime", () => {
       })
     )
 
-    // Live: what is shown is that endless wake-ups in microtasks leave real timers of the event loop their turn.
-    it.live("leaves timers their turn, however often the tree wakes up", () =>
+    withEventLoop("leaves timers their turn, however often the tree wakes up", () =>
       Effect.gen(function* () {
         const self = yield* runtime
         let stop = false

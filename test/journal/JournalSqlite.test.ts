@@ -220,8 +220,7 @@ describe("layerSqlite", () => {
       })
     )
 
-    // Real time: the file system answers when it does; nothing waits for a clock.
-    it.live("a file that this user may not write is refused as read-only", () =>
+    withProcesses("a file that this user may not write is refused as read-only", () =>
       // Live: another process does it, because root may write everything.
       Effect.gen(function* () {
         const parent = yield* folder
@@ -400,7 +399,7 @@ describe("layerSqlite", () => {
 
   // Real time: other processes write and are killed; the tests wait for what they print, not for a delay.
   describe("processes", () => {
-    it.live(
+    withProcesses(
       "kill -9 in the middle of appends loses nothing acknowledged and leaves nothing half written",
       () =>
         // Live: a real process is killed, between two lines of its output.

@@ -5,6 +5,7 @@ import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, Child, Supervisor, Tree } from "espalier"
 
+import { withCollector } from "../fixtures/real.ts"
 import { nodeOf, quiet, Stage, until } from "../fixtures/stage.ts"
 
 const plenty = { restarts: 1_000_000, within: "1 hour" } as const
@@ -272,8 +273,7 @@ describe("mistakes about leaks", () => {
     }
   }
 
-  // Real time: the collector runs when the event loop is idle.
-  it.live("finished children are forgotten, with what they were started with", () =>
+  withCollector("finished children are forgotten, with what they were started with", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const stage = new Stage()
