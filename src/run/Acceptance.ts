@@ -43,6 +43,7 @@ import * as Schema from "effect/Schema"
 
 import type * as Contract from "./Contract.ts"
 import { candidates } from "./internal/closest.ts"
+import { limitNames } from "./internal/limiting.ts"
 import { frozen } from "./internal/plain.ts"
 import { Problem, sentences, show } from "./internal/problems.ts"
 import { Evidence } from "./Result.ts"
@@ -378,7 +379,7 @@ const followUpId = (task: string): string => `${task.slice(0, 64 - suffix.length
 
 const lower = (one: Contract.Limits, other: Contract.Limits): Contract.Limits => {
   const lowest: { -readonly [K in keyof Contract.Limits]: Contract.Limits[K] } = { ...one }
-  for (const name of ["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const) {
+  for (const name of limitNames) {
     const limit = other[name]
     if (limit !== undefined) lowest[name] = Math.min(limit, one[name] ?? limit)
   }

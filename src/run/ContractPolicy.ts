@@ -50,6 +50,7 @@ import * as Result from "effect/Result"
 import { Limits, lacking, ContractInvalid, type Contract } from "./Contract.ts"
 import { isId } from "./internal/fields.ts"
 import { Given, isRecord } from "./internal/given.ts"
+import { beyond } from "./internal/limiting.ts"
 import { isGlob, isInside, parsePath, pathProblem, type Path } from "./internal/path.ts"
 import { decoder, pathOf, sentences, shorten, show, type Problem } from "./internal/problems.ts"
 
@@ -212,15 +213,6 @@ const listed = (allowed: ReadonlyArray<string>): string =>
 const own = <A>(record: Readonly<Record<string, A>>, key: string): A | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
-const limitProblems = (limits: Limits, most: Limits): ReadonlyArray<Problem> =>
-  (["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const).flatMap((limit) => {
-    const asked = limits[limit]
-    const maximum = most[limit]
-    return asked === undefined || maximum === undefined || asked <= maximum
-      ? []
-      : [{ path: `limits.${limit}`, expectation: `must be at most ${maximum}`, actual: show(asked) }]
-  })
-
 const pathScope = (scope: string, roots: ReadonlyArray<readonly [string, Path]>): string | undefined => {
   const path = parsePath(scope)
   return (
@@ -275,7 +267,7 @@ export const check = (
 ): Result.Result<Contract, ContractInvalid> => {
   const problems: Array<Problem> = [
     ...lacking(contract, facts.areas ?? []),
-    ...limitProblems(contract.limits, policy.limits),
+    ...beyond(contract.limits, policy.limits),
     ...scopeProblems(contract, policy),
     ...versionProblems(contract, facts.versions ?? {})
   ]

@@ -32,6 +32,7 @@ import type * as Schema from "effect/Schema"
 import type { Reference } from "../journal/Reference.ts"
 import * as Audit from "./Audit.ts"
 import type { Tier } from "./Autonomy.ts"
+import { plus } from "./internal/amounts.ts"
 import { applyEvent, type Draft } from "./internal/apply.ts"
 import { hasOutput } from "./internal/applying/draft.ts"
 import { sealed } from "./internal/plain.ts"
@@ -171,7 +172,7 @@ interface Entry {
   status: TaskEnd | "open"
   missing: ReadonlyArray<MissingPart>
   note: string
-  readonly usage: Mutable<Usage>
+  usage: Usage
 }
 
 const entry = (planned: PlannedTask, within: string): Entry => ({
@@ -197,7 +198,7 @@ export const fold = (): Fold => {
   const audit = Audit.fold()
   const entries = new Map<string, Entry>()
   const reviews = new Map<string, Review>()
-  const usage: Mutable<Usage> = {}
+  let usage: Usage = {}
   let input: Schema.Json = null
   let tier: Tier = "medium"
   let whole: Of<"Merged"> | undefined
@@ -206,8 +207,10 @@ export const fold = (): Fold => {
   let head: Pick<Outcome, "run" | "desk" | "version" | "startedAt"> | undefined
   let end: Pick<Outcome, "status" | "stopReason" | "degraded" | "endedAt" | "note"> = open("")
   const charge = (task: string, used: Usage): void => {
-    sum(usage, used)
-    for (let each = entries.get(task); each !== undefined; each = entries.get(each.within)) sum(each.usage, used)
+    usage = plus(usage, used)
+    for (let each = entries.get(task); each !== undefined; each = entries.get(each.within)) {
+      each.usage = plus(each.usage, used)
+    }
   }
   return {
     add: (event) => {
@@ -263,7 +266,7 @@ export const fold = (): Fold => {
         }
         case "Decided":
         case "DecisionFailed": {
-          if (event.usage !== undefined) sum(usage, event.usage)
+          if (event.usage !== undefined) usage = plus(usage, event.usage)
           return
         }
         case "Merged": {
@@ -377,15 +380,6 @@ const beyond = (
     const entry = entries.get(part)
     return [entry === undefined ? of(said) : { task: part, worker: entry.worker ?? "nobody", reason }]
   })
-}
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-
-const sum = (total: Mutable<Usage>, more: Usage): void => {
-  for (const measure of ["steps", "tokens", "toolCalls", "cost"] as const) {
-    const used = more[measure]
-    if (used !== undefined) total[measure] = (total[measure] ?? 0) + used
-  }
 }
 
 const open = (note: string) => ({ status: "running", degraded: false, note }) as const

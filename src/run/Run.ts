@@ -75,6 +75,7 @@ import * as Desk from "./Desk.ts"
 import { candidates } from "./internal/closest.ts"
 import { make } from "./internal/executor.ts"
 import { isRecord, quoted } from "./internal/given.ts"
+import { beyond } from "./internal/limiting.ts"
 import { fromRecord } from "./internal/log.ts"
 import { owned } from "./internal/plain.ts"
 import { decoder, many, type Problem, show } from "./internal/problems.ts"
@@ -330,13 +331,7 @@ const limitsOf = (
       problems.map((each) => ({ ...each, path: each.path === "" ? "limits" : `limits.${each.path}` }))
     ),
     (own) => {
-      const problems: Array<Problem> = []
-      for (const measure of ["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const) {
-        const [asked, most] = [own[measure], desk.limits[measure]]
-        if (asked === undefined || most === undefined || asked <= most) continue
-        const expectation = `must be at most the ${most} of the desk`
-        problems.push({ path: `limits.${measure}`, expectation, actual: `${asked}` })
-      }
+      const problems = beyond(own, desk.limits, "the desk")
       return problems.length === 0 ? EffectResult.succeed({ ...desk.limits, ...own }) : EffectResult.fail(problems)
     }
   )

@@ -37,6 +37,7 @@ import * as Schema from "effect/Schema"
 import { Tier } from "./Autonomy.ts"
 import * as Budget from "./Budget.ts"
 import { applyEvent, copy, type Draft } from "./internal/apply.ts"
+import { largest as bound } from "./internal/applying/draft.ts"
 import { ErrorInfo, ErrorKind, Missing, Status } from "./Result.ts"
 import {
   Containment,
@@ -60,7 +61,7 @@ import {
  * @category models
  * @since 0.1.0
  */
-export const largest = 1024 * 1024
+export const largest: number = bound
 
 /** @since 0.1.0 */
 export interface Try extends Schema.Schema.Type<typeof Try> {}

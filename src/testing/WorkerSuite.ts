@@ -72,6 +72,7 @@ import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
 import * as Allowance from "../run/Allowance.ts"
+import * as Budget from "../run/Budget.ts"
 import * as Contract from "../run/Contract.ts"
 import { sentences, show } from "../run/internal/problems.ts"
 import * as Result from "../run/Result.ts"
@@ -399,7 +400,7 @@ class Suite<R> {
   }
 
   private examine(subject: string, { usage }: Result.Envelope): void {
-    for (const name of ["steps", "tokens", "toolCalls", "cost"] as const) {
+    for (const name of Budget.measures) {
       const limit = this.contract.limits[name]
       const used = usage[name]
       if (limit !== undefined && used !== undefined && used > limit) {

@@ -1,5 +1,6 @@
 /** Makes a failing case small: what can be left out without it starting to hold is left out. */
 import type { Case, LeafSpec, Spec, Step, SupervisorSpec } from "./plan.ts"
+import { smallest } from "./smallest.ts"
 
 const without = <A>(list: ReadonlyArray<A>, at: number, count = 1): ReadonlyArray<A> =>
   list.filter((_, i) => i < at || i >= at + count)
@@ -81,21 +82,8 @@ function* smaller(plan: Case): Generator<Case> {
 }
 
 /** The smallest case that can be found in so many attempts and of which `fails` still holds. */
-export const shrink = (plan: Case, fails: (plan: Case) => boolean, attempts = 5_000): Case => {
-  let best = plan
-  for (let left = attempts; left > 0;) {
-    let found: Case | undefined
-    for (const candidate of smaller(best)) {
-      if (left-- <= 0) return best
-      if (!fails(candidate)) continue
-      found = candidate
-      break
-    }
-    if (found === undefined) return best
-    best = found
-  }
-  return best
-}
+export const shrink = (plan: Case, fails: (plan: Case) => boolean, attempts = 5_000): Case =>
+  smallest(plan, smaller, fails, attempts)
 
 const show = (value: unknown): string =>
   JSON.stringify(value, (_, part: unknown) => (part === Number.POSITIVE_INFINITY ? "Infinity" : part))

@@ -1,27 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Recovery, type Result } from "espalier/run"
+import { Recovery } from "espalier/run"
 
-const shown = (step: Recovery.Step): string => {
-  switch (step._tag) {
-    case "SameWorker":
-      return `${step.rung} ${step.worker}`
-    case "OtherWorker":
-      return `other ${step.worker}`
-    case "Expand":
-      return step.purpose
-    case "Review":
-      return "review"
-    case "Incomplete":
-      return `incomplete ${step.because}`
-  }
-}
-
-/** `"defect@a malformed@b"` as a history. */
-const history = (text: string): ReadonlyArray<Recovery.Failed> =>
-  text.split(" ").map((entry) => {
-    const [kind, worker] = entry.split("@")
-    return { kind: kind as Result.ErrorKind, worker: worker! }
-  })
+import { failures, shown } from "./steps.ts"
 
 describe("Recovery", () => {
   describe("next", () => {
@@ -50,18 +30,18 @@ describe("Recovery", () => {
       ["capability@a denied@b", ["a", "b", "c"], "review"]
     ]
     it.each(table)("R-206 after %s with %j comes: %s", (failed, others, step) => {
-      assert.strictEqual(shown(Recovery.next(history(failed), { others })), step)
+      assert.strictEqual(shown(Recovery.next(failures(failed), { others })), step)
     })
 
     it("gives the same task to the same worker three times at most", () => {
       const policy = { ...Recovery.policy, dispatchesPerWorker: 1 }
-      assert.strictEqual(shown(Recovery.next(history("defect@a"), { others: ["a", "b"], policy })), "other b")
+      assert.strictEqual(shown(Recovery.next(failures("defect@a"), { others: ["a", "b"], policy })), "other b")
     })
 
     it("goes by the ladders of the policy", () => {
       const ladders = { ...Recovery.ladders, defect: ["incomplete" as const] }
       const policy = { ...Recovery.policy, ladders }
-      assert.strictEqual(shown(Recovery.next(history("defect@a"), { others: ["b"], policy })), "incomplete no-rung")
+      assert.strictEqual(shown(Recovery.next(failures("defect@a"), { others: ["b"], policy })), "incomplete no-rung")
     })
   })
 

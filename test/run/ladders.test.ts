@@ -7,28 +7,7 @@ import { Fake } from "espalier/testing"
 import { elapse, history, memory, task } from "./desks.ts"
 import { deskOf, ends, of, options, resume, rows } from "./living.ts"
 import { envelope, fold, started } from "./simulate.ts"
-
-const shown = (step: Recovery.Step): string => {
-  switch (step._tag) {
-    case "SameWorker":
-      return `${step.rung} ${step.worker}`
-    case "OtherWorker":
-      return `other ${step.worker}`
-    case "Expand":
-      return step.purpose
-    case "Review":
-      return "review"
-    case "Incomplete":
-      return `incomplete ${step.because}`
-  }
-}
-
-/** `"defect@a malformed@b"` as a history. */
-const parse = (text: string): ReadonlyArray<Recovery.Failed> =>
-  text.split(" ").map((entry) => {
-    const [kind, worker] = entry.split("@")
-    return { kind: kind as Result.ErrorKind, worker: worker! }
-  })
+import { failures, shown } from "./steps.ts"
 
 type With = {
   readonly others?: string
@@ -41,7 +20,7 @@ type With = {
 const words = (text: string): ReadonlyArray<string> => text.split(" ").filter((word) => word !== "")
 
 const next = (failed: string, { can, ladder, larger, others = "a b c", per, same }: With): string => {
-  const history = parse(failed)
+  const history = failures(failed)
   const kind = history.at(-1)!.kind
   return shown(
     Recovery.next(history, {
@@ -148,7 +127,7 @@ describe("A ladder", () => {
 
   it("has more than sixty rows, one of them for each kind and each rung", () => {
     assert.isAbove(table.length, 60)
-    const kinds = new Set(table.flatMap(([failed]) => parse(failed).map(({ kind }) => kind)))
+    const kinds = new Set(table.flatMap(([failed]) => failures(failed).map(({ kind }) => kind)))
     assert.deepStrictEqual([...kinds].toSorted(), Object.keys(Recovery.ladders).toSorted())
   })
 

@@ -12,10 +12,11 @@ import * as reviews from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
 import { end } from "./applying/tasks.ts"
 import { isQuorum } from "./enough.ts"
+import { RunEnd } from "./vocabulary.ts"
 
 export { copy, type Draft } from "./applying/draft.ts"
 
-const over: ReadonlySet<string> = new Set(["completed", "partial", "failed", "cancelled"])
+const over: ReadonlySet<string> = new Set(RunEnd.literals)
 
 /**
  * The draft after the event, or the reason why the event cannot happen.
@@ -55,8 +56,8 @@ export const applySaid = (draft: Draft | undefined, event: RunEvent): Draft | st
 /** Why the end of a run is not asked for a second time. */
 export const alreadyAsked = "the end of the run is asked for already"
 
-/** What may happen to a run that was put down: it comes from people. */
-const fromOutside: ReadonlySet<string> = new Set(["ReviewDecided", "AutonomyChanged", "CancelRequested"])
+/** What people may write into a run that was put down, or that somebody else carries out. */
+export const fromOutside: ReadonlySet<string> = new Set(["ReviewDecided", "AutonomyChanged", "CancelRequested"])
 
 // S6
 const isWaiting = (draft: Draft): boolean =>

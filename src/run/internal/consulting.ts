@@ -23,6 +23,7 @@ import { PlannedTask } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
 import { knownAs } from "./closest.ts"
 import { isRecord } from "./given.ts"
+import { beyond } from "./limiting.ts"
 import type { News } from "./news.ts"
 import { owned } from "./plain.ts"
 import {
@@ -199,18 +200,9 @@ const illFormed = (task: Readonly<Record<string, unknown>>): ReadonlyArray<Probl
   return problems
 }
 
-const limits = ["deadlineMillis", "tokens", "toolCalls", "steps", "cost"] as const
-
 /** What of a task goes beyond the contract that it is a part of. */
 const widerThan = (contract: Contract.Contract, task: TaskData): ReadonlyArray<Problem> => {
-  const problems: Array<Problem> = []
-  for (const limit of limits) {
-    const most = contract.limits[limit]
-    const asked = task.limits?.[limit]
-    if (most === undefined || asked === undefined || asked <= most) continue
-    const expectation = `must be at most the ${most} of ${contract.task}`
-    problems.push({ path: `limits.${limit}`, expectation, actual: show(asked) })
-  }
+  const problems = [...beyond(task.limits ?? {}, contract.limits, contract.task)]
   for (const [area, scopes] of Object.entries(task.permissions ?? {})) {
     const granted = Object.hasOwn(contract.permissions, area) ? (contract.permissions[area] ?? []) : []
     scopes.forEach((scope, at) => {

@@ -33,9 +33,6 @@ export const fromRecord = ({ at, data, type }: Journal.Event): EffectResult.Resu
     (error) => `a ${type} that cannot be read: ${error.message}`
   )
 
-/** What people may write into a run that somebody else carries out. */
-export const fromOutside: ReadonlySet<string> = new Set(["ReviewDecided", "AutonomyChanged", "CancelRequested"])
-
 const same = (recorded: Journal.Recorded, event: Journal.Event): boolean =>
   recorded.type === event.type &&
   recorded.at === event.at &&

@@ -1,3 +1,4 @@
+import { smallest } from "../smallest.ts"
 /** Makes a failing case small: what can be left out without it starting to hold is left out. */
 import type { Case, GroupSpec, TaskSpec } from "./case.ts"
 
@@ -92,21 +93,8 @@ function* smaller(plan: Case): Generator<Case> {
 }
 
 /** The smallest case that can be found in so many attempts and of which `fails` still holds. */
-export const shrink = (plan: Case, fails: (plan: Case) => boolean, attempts = 200): Case => {
-  let best = plan
-  for (let left = attempts; left > 0;) {
-    let found: Case | undefined
-    for (const candidate of smaller(best)) {
-      if (left-- <= 0) return best
-      if (!fails(candidate)) continue
-      found = candidate
-      break
-    }
-    if (found === undefined) return best
-    best = found
-  }
-  return best
-}
+export const shrink = (plan: Case, fails: (plan: Case) => boolean, attempts = 200): Case =>
+  smallest(plan, smaller, fails, attempts)
 
 const showGroup = (group: GroupSpec, indent: string): string =>
   group.tasks

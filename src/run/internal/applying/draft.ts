@@ -7,8 +7,9 @@
  */
 import * as Budget from "../../Budget.ts"
 import type { Envelope } from "../../Result.ts"
-import type { PlannedTask, TaskEnd } from "../../RunEvent.ts"
+import type { PlannedTask } from "../../RunEvent.ts"
 import type { GroupState, ReviewState, RunState, TaskState, Try } from "../../RunState.ts"
+import { TaskEnd } from "../vocabulary.ts"
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -57,18 +58,10 @@ export const hasOutput = ({ output, outputRef }: Envelope): boolean => output !=
 /** Whether a task's status is one that it does not leave. */
 export const hasEnded = (status: string): status is TaskEnd => ended.has(status)
 
-const ended: ReadonlySet<string> = new Set([
-  "accepted",
-  "partial",
-  "rejected",
-  "blocked",
-  "failed",
-  "cancelled",
-  "skipped"
-])
+const ended: ReadonlySet<string> = new Set(TaskEnd.literals)
 
 /** The bytes that a state may take. */
-const largest = 1024 * 1024
+export const largest = 1024 * 1024
 
 /** What a task takes beside its own texts, generously. */
 const perTask = 320

@@ -15,18 +15,17 @@ import * as Recovery from "../../Recovery.ts"
 import { ErrorKind, Usage } from "../../Result.ts"
 import { candidates, knownAs } from "../closest.ts"
 import { isRecord, quoted } from "../given.ts"
+import { limitNames } from "../limiting.ts"
 import { decoder, sentence, show, thrown, type Problem } from "../problems.ts"
 import type { Findings } from "./findings.ts"
 
 const isNumber = (value: unknown): value is number => typeof value === "number"
 
-const measures = ["deadlineMillis", "steps", "tokens", "toolCalls", "cost"] as const
-
-type Amounts = { readonly [Measure in (typeof measures)[number]]?: number | undefined }
+type Amounts = { readonly [Measure in (typeof limitNames)[number]]?: number | undefined }
 
 /** One measure of an amount that is above its limit. */
 export interface Above {
-  readonly measure: (typeof measures)[number]
+  readonly measure: (typeof limitNames)[number]
   readonly amount: number
   readonly most: number
 }
@@ -35,7 +34,7 @@ export interface Above {
 export const above = (amounts: Amounts, limit: Amounts | undefined): ReadonlyArray<Above> =>
   limit === undefined
     ? []
-    : measures.flatMap((measure) => {
+    : limitNames.flatMap((measure) => {
         const [amount, most] = [amounts[measure], limit[measure]]
         return amount === undefined || most === undefined || amount <= most ? [] : [{ measure, amount, most }]
       })
