@@ -11,6 +11,7 @@
  */
 import { Result, Schema } from "effect"
 
+import { split, type Words } from "../shared/words.ts"
 import type { Fault } from "./faults.ts"
 import { faultKinds } from "./faults.ts"
 import { oneLine, severities } from "./Finding.ts"
@@ -138,7 +139,7 @@ export const parse = (argv: ReadonlyArray<string>): Result.Result<Arguments, Arg
   const flagsEnd = argv.indexOf("--")
   const flagged = flagsEnd < 0 ? argv : argv.slice(0, flagsEnd)
   if (flagged.includes("--help") || flagged.includes("-h")) return Result.succeed({ ...defaults, help: true })
-  return Result.flatMap(words(argv), interpret)
+  return Result.flatMap(split(argv, { known, switches, repeated: ["--fault"], expectation, wrong }), interpret)
 }
 
 const defaults: Arguments = {
@@ -150,47 +151,6 @@ const defaults: Arguments = {
   failOn: "high",
   runChecks: false,
   help: false
-}
-
-interface Words {
-  readonly values: ReadonlyMap<string, ReadonlyArray<string>>
-  readonly positionals: ReadonlyArray<string>
-}
-
-/** Splits into flags with their values, and the rest. */
-const words = (argv: ReadonlyArray<string>): Result.Result<Words, ArgumentError> => {
-  const values = new Map<string, Array<string>>()
-  const positionals: Array<string> = []
-  for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] ?? ""
-    if (word === "--") {
-      positionals.push(...argv.slice(at + 1))
-      break
-    }
-    if (!word.startsWith("-")) {
-      positionals.push(word)
-      continue
-    }
-    const equals = word.indexOf("=")
-    const flag = equals < 0 ? word : word.slice(0, equals)
-    const attached = equals < 0 ? undefined : word.slice(equals + 1)
-    if (!known.includes(flag)) return wrong("flag", word, `one of ${known.join(", ")}`)
-    const earlier = values.get(flag)
-    if (earlier !== undefined && flag !== "--fault") return wrong(flag, word, "to be given once")
-    let value = attached ?? ""
-    if (switches.some((name) => name === flag)) {
-      if (attached !== undefined) return wrong(flag, attached, "no value")
-    } else if (attached === undefined) {
-      const next = argv[at + 1]
-      if (next === undefined) return wrong(flag, undefined, expectation(flag))
-      if (next.startsWith("-")) return wrong(flag, next, `${expectation(flag)} (a value with a dash: ${flag}=VALUE)`)
-      value = next
-      at++
-    }
-    if (earlier === undefined) values.set(flag, [value])
-    else earlier.push(value)
-  }
-  return Result.succeed({ values, positionals })
 }
 
 const expectation = (flag: string): string => {

@@ -6,12 +6,11 @@
  *
  * @since 0.1.0
  */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Clock, Effect, Exit, FileSystem, Layer, Logger, Option, Path, Result, Schema, Stream } from "effect"
-import { JournalSqlite } from "espalier/journal"
+import { Clock, Effect, FileSystem, Option, Path, Result, Schema, Stream } from "effect"
 import { Run } from "espalier/run"
 import type { Outcome } from "espalier/run"
 
+import { CouldNotRun, runProgram, write } from "../shared/edge.ts"
 import * as Arguments from "./arguments.ts"
 import { desk, Input, Subject } from "./desk.ts"
 import * as Faults from "./faults.ts"
@@ -19,15 +18,6 @@ import { Audit } from "./Finding.ts"
 import * as Progress from "./progress.ts"
 import * as report from "./report.ts"
 import * as Repository from "./Repository.ts"
-
-/** The job could not be begun, or could not be carried on; said in one line. */
-class CouldNotRun extends Schema.TaggedError<CouldNotRun>()("CouldNotRun", { reason: Schema.String }) {
-  override get message(): string {
-    return this.reason
-  }
-}
-
-const write = (stream: NodeJS.WriteStream, text: string) => Effect.sync(() => stream.write(text))
 
 /** Any typed failure on the way is a reason not to run. */
 const orNot = <A, E extends { readonly message: string }, R>(
@@ -149,27 +139,4 @@ const job = Effect.fnUntraced(function* (args: Arguments.Arguments) {
   return report.exitCode(made, args.failOn)
 })
 
-const main = Effect.suspend(() => {
-  const parsed = Arguments.parse(process.argv.slice(2))
-  if (Result.isFailure(parsed)) return Effect.fail(new CouldNotRun({ reason: parsed.failure.message }))
-  const args = parsed.success
-  if (args.help) return Effect.as(write(process.stdout, Arguments.help), 0)
-  const journal = JournalSqlite.layerSqlite({ filename: ".espalier/journal.db" })
-  return orNot(Effect.provide(job(args), Layer.mergeAll(journal, NodeServices.layer)))
-}).pipe(
-  Effect.catchTag("CouldNotRun", ({ reason }) => Effect.as(write(process.stderr, `release-desk: ${reason}\n`), 3)),
-  Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
-)
-
-NodeRuntime.runMain(main, {
-  disableErrorReporting: true,
-  teardown: (exit, onExit) => {
-    if (Exit.isSuccess(exit)) return onExit(exit.value as number)
-    if (Exit.hasInterrupts(exit)) {
-      process.stderr.write("interrupted; the run can be taken up with --resume\n")
-      return onExit(130)
-    }
-    process.stderr.write(`release-desk: a bug: ${String(exit.cause)}\n`)
-    onExit(70)
-  }
-})
+runProgram("release-desk", { help: Arguments.help, parse: Arguments.parse, job })

@@ -9,6 +9,7 @@
 import { Result, Schema } from "effect"
 import type { RunEvent } from "espalier/run"
 
+import { split, type Words } from "../shared/words.ts"
 import { type Fail, failures, type Force, forces } from "./forced.ts"
 import { oneLine, words } from "./text.ts"
 
@@ -116,7 +117,7 @@ export const parse = (argv: ReadonlyArray<string>): Result.Result<Arguments, Arg
   const end = argv.indexOf("--")
   const flagged = end < 0 ? argv : argv.slice(0, end)
   if (flagged.includes("--help") || flagged.includes("-h")) return Result.succeed({ ...nothing, help: true })
-  return Result.flatMap(split(argv), interpret)
+  return Result.flatMap(split(argv, { known, switches, expectation, wrong }), interpret)
 }
 
 const nothing: Arguments = {
@@ -130,45 +131,7 @@ const nothing: Arguments = {
   help: false
 }
 
-interface Words {
-  readonly values: ReadonlyMap<string, string>
-  readonly positionals: ReadonlyArray<string>
-}
-
-const split = (argv: ReadonlyArray<string>): Result.Result<Words, ArgumentError> => {
-  const values = new Map<string, string>()
-  const positionals: Array<string> = []
-  for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] ?? ""
-    if (word === "--") {
-      positionals.push(...argv.slice(at + 1))
-      break
-    }
-    if (!word.startsWith("-")) {
-      positionals.push(word)
-      continue
-    }
-    const equals = word.indexOf("=")
-    const flag = equals < 0 ? word : word.slice(0, equals)
-    const attached = equals < 0 ? undefined : word.slice(equals + 1)
-    if (!known.includes(flag)) return wrong("flag", word, `one of ${known.join(", ")}`)
-    if (values.has(flag)) return wrong(flag, word, "to be given once")
-    if (switches.includes(flag)) {
-      if (attached !== undefined) return wrong(flag, attached, "no value")
-      values.set(flag, "")
-      continue
-    }
-    const next = attached ?? argv[at + 1]
-    const expected = expectations[flag] ?? "a value"
-    if (next === undefined) return wrong(flag, undefined, expected)
-    if (attached === undefined) {
-      if (next.startsWith("-")) return wrong(flag, next, `${expected} (a value with a dash: ${flag}=VALUE)`)
-      at++
-    }
-    values.set(flag, next)
-  }
-  return Result.succeed({ values, positionals })
-}
+const expectation = (flag: string): string => expectations[flag] ?? "a value"
 
 /** One of the names, or `undefined` where nothing was given, or a refusal. */
 const choice = <A extends string>(
@@ -176,7 +139,7 @@ const choice = <A extends string>(
   flag: string,
   among: ReadonlyArray<A>
 ): Result.Result<A | undefined, ArgumentError> => {
-  const value = values.get(flag)
+  const [value] = values.get(flag) ?? []
   if (value === undefined) return Result.succeed(undefined)
   const found = among.find((each) => each === value)
   return found === undefined ? wrong(flag, value, expectations[flag] ?? "") : Result.succeed(found)
@@ -201,11 +164,11 @@ const interpret = ({ positionals, values }: Words): Result.Result<Arguments, Arg
     const force = yield* choice(values, "--force", forces)
     const fail = yield* choice(values, "--fail", failures)
     const answer = yield* choice(values, "--answer", answers)
-    const notes = values.get("--notes")
+    const notes = values.get("--notes")?.[0]
     if (notes !== undefined && (notes.trim() === "" || notes.includes("\0"))) {
       return yield* wrong("--notes", notes, expectations["--notes"] ?? "")
     }
-    const resume = values.get("--resume")
+    const resume = values.get("--resume")?.[0]
     if (resume !== undefined) {
       if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(resume) || resume.includes("..")) {
         return yield* wrong("--resume", resume, expectations["--resume"] ?? "")
@@ -213,7 +176,7 @@ const interpret = ({ positionals, values }: Words): Result.Result<Arguments, Arg
       const beside = "nothing beside --resume: a run is taken up as it was begun"
       if (topic !== undefined) return yield* wrong("TOPIC", topic, beside)
       for (const flag of ["--notes", "--force", "--fail"]) {
-        const value = values.get(flag)
+        const [value] = values.get(flag) ?? []
         if (value !== undefined) return yield* wrong(flag, value, beside)
       }
     }

@@ -6,11 +6,10 @@
  *
  * @since 0.1.0
  */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Effect, Exit, Layer, Logger, Path, Result, Schema } from "effect"
-import { JournalSqlite } from "espalier/journal"
+import { Effect, Path, Schema } from "effect"
 import { Run } from "espalier/run"
 
+import { CouldNotRun, runProgram, write } from "../shared/edge.ts"
 import * as Arguments from "./arguments.ts"
 import { begun, conduct } from "./conduct.ts"
 import * as Faults from "./faults.ts"
@@ -19,15 +18,6 @@ import { Library, load } from "./Library.ts"
 import { Input } from "./model.ts"
 import * as Print from "./print.ts"
 import { oneLine } from "./text.ts"
-
-/** The program could not be begun, or could not be carried on; said in one line. */
-class CouldNotRun extends Schema.TaggedError<CouldNotRun>()("CouldNotRun", { reason: Schema.String }) {
-  override get message(): string {
-    return this.reason
-  }
-}
-
-const write = (stream: NodeJS.WriteStream, text: string) => Effect.sync(() => stream.write(text))
 
 /** Any typed failure on the way is a reason not to run. */
 const orNot = <A, E extends { readonly message: string }, R>(self: Effect.Effect<A, E, R>) =>
@@ -74,27 +64,4 @@ const job = Effect.fnUntraced(function* (args: Arguments.Arguments) {
   return Print.exitCode(outcome)
 })
 
-const main = Effect.suspend(() => {
-  const parsed = Arguments.parse(process.argv.slice(2))
-  if (Result.isFailure(parsed)) return Effect.fail(new CouldNotRun({ reason: parsed.failure.message }))
-  const args = parsed.success
-  if (args.help) return Effect.as(write(process.stdout, Arguments.help), 0)
-  const journal = JournalSqlite.layerSqlite({ filename: ".espalier/journal.db" })
-  return orNot(Effect.provide(job(args), Layer.mergeAll(journal, NodeServices.layer)))
-}).pipe(
-  Effect.catchTag("CouldNotRun", ({ reason }) => Effect.as(write(process.stderr, `research-desk: ${reason}\n`), 3)),
-  Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
-)
-
-NodeRuntime.runMain(main, {
-  disableErrorReporting: true,
-  teardown: (exit, onExit) => {
-    if (Exit.isSuccess(exit)) return onExit(exit.value as number)
-    if (Exit.hasInterrupts(exit)) {
-      process.stderr.write("interrupted; the run can be taken up with --resume\n")
-      return onExit(130)
-    }
-    process.stderr.write(`research-desk: a bug: ${String(exit.cause)}\n`)
-    onExit(70)
-  }
-})
+runProgram("research-desk", { help: Arguments.help, parse: Arguments.parse, job })
