@@ -7,7 +7,6 @@ import * as EffectResult from "effect/Result"
 
 import * as Allowance from "../Allowance.ts"
 import * as Budget from "../Budget.ts"
-import * as Contract from "../Contract.ts"
 import type * as Decider from "../Decider.ts"
 import type { PlannedTask } from "../RunEvent.ts"
 import type { RunState, TaskState } from "../RunState.ts"
@@ -23,6 +22,7 @@ import { mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { contractOf, type Made, templateOf } from "./orders.ts"
 import { ask, isApproved, orderOf, propose, refuse } from "./proposing.ts"
 import { Pulse } from "./pulse.ts"
+import { digestOf, recorded } from "./reusing.ts"
 import { showing } from "./showing.ts"
 
 export const carryOut = (hands: Hands, action: Decider.Action, at: number): void => {
@@ -165,20 +165,12 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
   const state = hands.state()
   const task = state.tasks.get(id) ?? before
   const { contract, dispatch } = made.success.order
-  const template = templateOf(sources, task)
-  const loops = state.groups.get(task.parent)?.kind
-  const repeats = loops === "graph" || loops === "swarm"
-  const compares =
-    repeats || loops === "router" || task.amendment !== undefined || office.twins.has(task.template ?? id)
-  const digest = compares ? `${worker} ${Contract.digest(contract)}` : undefined
-  if (digest !== undefined && template.fresh !== true && !repeats && task.tries.length === 0) {
-    const same = state.orders.get(digest)
-    const first = same === undefined ? undefined : state.tasks.get(same.task)
-    if (same !== undefined && first !== undefined && first.status === "accepted") {
-      office.health.report(worker, at, "interrupted", next)
-      const said = `${id} is the same order as ${same.task}, whose outcome stands`
-      return take({ _tag: "Reused", at, task: id, worker, of: same.task, version: same.version, note: said })
-    }
+  const digest = digestOf(state, task, worker, contract, office.twins)
+  const same = recorded(state, task, digest, templateOf(sources, task).fresh === true)
+  if (same !== undefined) {
+    office.health.report(worker, at, "interrupted", next)
+    const said = `${id} is the same order as ${same.task}, whose outcome stands`
+    return take({ _tag: "Reused", at, task: id, worker, of: same.task, version: same.version, note: said })
   }
   const { deadlineMillis, ...limits } = contract.limits
   const amount = post.seat.worker.estimate
@@ -196,7 +188,7 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
     ...(deadlineAt === undefined ? {} : { deadlineAt }),
     note: `${dispatch} is given to ${worker}`
   })
-  hands.begin(beginning(hands, id, worker, made.success, compares))
+  hands.begin(beginning(hands, id, worker, made.success, digest !== undefined))
 }
 
 /** An order with the terms that it is carried out by. */

@@ -47,21 +47,7 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
   const last = task.tries.at(-1)
   const question = last?.question
   const delivered = last !== undefined && last.kind === undefined ? last : undefined
-  if (stopping !== undefined) {
-    if (state.groups.has(task.id)) return undefined
-    // What is finished is kept before anything is cancelled, also when somebody was to look at it once more.
-    const kept = delivered ?? task.tries.slice(task.ladder).findLast(({ version }) => version === task.result)
-    const word = heed(task)
-    if (word?._tag === "EndTask") return word
-    const undecided = kept !== undefined && isUndecided(state, spec, task, kept)
-    if (kept !== undefined && !undecided) return keep(task, kept)
-    // Of what is not needed nothing is missing.
-    if (stopping.reason === "accepted")
-      return endTask(task, "skipped", [], `${task.id} is not needed: ${stopping.note}`)
-    const status = stopping.recall ? "cancelled" : "skipped"
-    const why = undecided ? `${stopping.note}, before a person has let stand what there is` : stopping.note
-    return endTask(task, status, [{ part: task.id, reason: why }], `${task.id} is not done: ${why}`)
-  }
+  if (stopping !== undefined) return windUp(state, spec, task, delivered, stopping)
   const action = heed(task)
   if (action !== undefined) return action
   // What came late still counts, but nothing is begun anew.
@@ -93,6 +79,28 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
     .findLast(({ kind, outcome }) => kind === undefined && outcome === "accepted")
   if (unchecked !== undefined) return weigh(state, spec, task, unchecked, room)
   return recover(state, spec, task, last, last.kind, room)
+}
+
+/** The end of a task whose group takes no new orders. */
+const windUp = (
+  state: RunState,
+  spec: Spec,
+  task: TaskState,
+  delivered: Try | undefined,
+  stopping: NonNullable<GroupState["stopping"]>
+): Action | undefined => {
+  if (state.groups.has(task.id)) return undefined
+  // What is finished is kept before anything is cancelled, also when somebody was to look at it once more.
+  const kept = delivered ?? task.tries.slice(task.ladder).findLast(({ version }) => version === task.result)
+  const word = heed(task)
+  if (word?._tag === "EndTask") return word
+  const undecided = kept !== undefined && isUndecided(state, spec, task, kept)
+  if (kept !== undefined && !undecided) return keep(task, kept)
+  // Of what is not needed nothing is missing.
+  if (stopping.reason === "accepted") return endTask(task, "skipped", [], `${task.id} is not needed: ${stopping.note}`)
+  const status = stopping.recall ? "cancelled" : "skipped"
+  const why = undecided ? `${stopping.note}, before a person has let stand what there is` : stopping.note
+  return endTask(task, status, [{ part: task.id, reason: why }], `${task.id} is not done: ${why}`)
 }
 
 /** What a person has said since the last try, if that decides anything by itself. */
