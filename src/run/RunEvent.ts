@@ -19,6 +19,9 @@
  * | `Reused` | the same order had been carried out already; its outcome stands |
  * | `Dispatched` | the order was given; written before the worker runs |
  * | `AttemptFailed` | one attempt inside a dispatch failed and another follows after `waitMillis` |
+ * | `EffectIntended` | the worker is about to do something outside; written before it is done |
+ * | `EffectSettled` | it has happened, with what came of it, or it has not |
+ * | `EffectQuarantined` | nobody here can tell whether it has happened; a person is asked |
  * | `Recalled` | the order was called back; its work is being stopped |
  * | `Reported` | the dispatch is over, with its result |
  * | `Overrun` | a dispatch used more than was reserved for it; the account is closed |
@@ -47,6 +50,7 @@
 import * as Schema from "effect/Schema"
 
 import { Tier } from "./Autonomy.ts"
+import { EffectIntended, EffectQuarantined, EffectSettled } from "./internal/effectEvents.ts"
 import {
   AccountLimits,
   Containment,
@@ -64,6 +68,7 @@ import {
 } from "./internal/vocabulary.ts"
 import { ErrorKind, Envelope, ErrorInfo, Missing, Usage } from "./Result.ts"
 
+export * from "./internal/effectEvents.ts"
 export * from "./internal/vocabulary.ts"
 
 const at = Schema.Finite
@@ -350,7 +355,8 @@ export const Overrun = Schema.TaggedStruct("Overrun", {
  *     JSON only the bytes, in `largeOutput`; it stands in `Reported` or `Merged`), `missing`, and `evidence` (`requirement`,
  *     `command`, `exitStatus`).
  *   - `scope-reduction`: `drop`, the requirements. `routing`: `group`, and `choices` where the answer is a name.
- *   - `reconciliation`: `field`, `values`, `schema` of the field.
+ *   - `reconciliation`: `field`, `values`, `schema` of the field; or of an effect that nobody knows the outcome of: `effect`,
+ *     `name`, `dispatch` in which it was intended, `intendedAt`, `happened`, `arguments` or `largeArguments`, and `of`, its task.
  *   - Of a task always `task` and `tries`, how many it has had.
  *
  * @category models
@@ -371,7 +377,8 @@ export const ReviewOpened = Schema.TaggedStruct("ReviewOpened", {
  * **Details**
  *
  * - `by`: who decided.
- * - `answer`: to a question, `{ reconcile: { field: value } }`, or the route that was taken; only with `answer`.
+ * - `answer`: to a question, `{ reconcile: { field: value } }`, what came of an effect, or the route that was taken; only with
+ *   `answer`.
  * - `raise`: what a budget is raised by.
  *
  * @category models
@@ -502,6 +509,9 @@ export const RunEvent = Schema.Union([
   Reused,
   Dispatched,
   AttemptFailed,
+  EffectIntended,
+  EffectSettled,
+  EffectQuarantined,
   Recalled,
   Reported,
   Overrun,

@@ -17,6 +17,8 @@
  * - S6. A run is `waiting` exactly when reviews are open and nothing else is under way.
  * - S7. Every task belongs to one group; the run's own group has the empty id. A group's counts are those of its tasks.
  * - S8. `size` is at least the bytes of the state's own texts; tasks that would bring it over {@link largest} are refused.
+ * - S9. Of one effect, by name and arguments, at most one is not settled. One that was done is known for as long as its task
+ *   goes on, one that is not settled until it is, one that did not happen not at all.
  *
  * **Example** (Only valid transitions exist)
  *
@@ -43,6 +45,7 @@ import {
   Containment,
   Decision,
   DispatchEnd,
+  EffectRecovery,
   PlannedTask,
   Purpose,
   ReviewKind,
@@ -177,6 +180,7 @@ export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
  * - `dropped`: requirements that a person let go.
  * - `approved`: the orders that a person let be given: to whom, and the digest of the contract; old journals do not have it,
  *   and what is not known is asked anew. `confirmed`: workers that the supervisor let have it, or did not.
+ * - `blocked`: the effect whose outcome has to be known before it goes on.
  * - `deadlineAt`: when its time is over; `expired`: it is. `heldAt`: since when a person is being waited for.
  *
  * @category models
@@ -210,12 +214,41 @@ export const TaskState = Schema.Struct({
   dropped: Schema.Array(Schema.String),
   approved: Schema.Array(Schema.Struct({ worker: Schema.String, digest: Schema.optionalKey(Schema.String) })),
   confirmed: Schema.Array(Schema.Struct({ worker: Schema.String, allowed: Schema.Boolean })),
+  blocked: Schema.optionalKey(Schema.String),
   deadlineAt: Schema.optionalKey(Schema.Finite),
   expired: Schema.Boolean,
   heldAt: Schema.optionalKey(Schema.Finite),
   result: Schema.optionalKey(Schema.Int),
   missing: Schema.Array(Missing),
   reason: Schema.String
+})
+
+/** @since 0.1.0 */
+export interface EffectState extends Schema.Schema.Type<typeof EffectState> {}
+
+/**
+ * Something that a task does outside.
+ *
+ * **Details**
+ *
+ * - `task`, `dispatch`: whose it is, and in which order it was intended. `name`, `digest`: what it is, and of its arguments.
+ * - `status`: `intended` until its outcome is known, `quarantined` when a person has to tell it, `done`.
+ * - `happened`: as in `EffectQuarantined`. `at`: when it was intended.
+ * - `version`: of the event that says it; of one that was done, of the one that holds what came of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const EffectState = Schema.Struct({
+  task: Schema.String,
+  dispatch: Schema.String,
+  name: Schema.String,
+  digest: Schema.String,
+  recovery: EffectRecovery,
+  status: Schema.Literals(["intended", "quarantined", "done"]),
+  happened: Schema.Boolean,
+  at: Schema.Finite,
+  version: Schema.Int
 })
 
 /** @since 0.1.0 */
@@ -260,7 +293,7 @@ export interface ReviewState extends Schema.Schema.Type<typeof ReviewState> {}
  *
  * **Details**
  *
- * - `facts`: as in the event, without the `order`, which only people look at.
+ * - `facts`: as in the event, without what only people look at, such as the `order`.
  *
  * @category models
  * @since 0.1.0
@@ -322,6 +355,7 @@ export const RunState = Schema.Struct({
   load: Schema.ReadonlyMap(Schema.String, Schema.Int),
   failures: Schema.ReadonlyMap(Schema.String, Schema.Int),
   orders: Schema.ReadonlyMap(Schema.String, Schema.Struct({ task: Schema.String, version: Schema.Int })),
+  effects: Schema.ReadonlyMap(Schema.String, EffectState),
   ledger: Budget.Ledger,
   overruns: Schema.Array(Budget.Overrun),
   timed: Schema.ReadonlySet(Schema.String),

@@ -6,6 +6,7 @@
 import * as Budget from "../Budget.ts"
 import type { RunEvent, Of } from "../RunEvent.ts"
 import { addTasks, type Draft, hasEnded, isAsked } from "./applying/draft.ts"
+import * as effects from "./applying/effects.ts"
 import * as groups from "./applying/groups.ts"
 import * as orders from "./applying/orders.ts"
 import * as reviews from "./applying/reviews.ts"
@@ -68,10 +69,12 @@ const isWaiting = (draft: Draft): boolean =>
   draft.ready.size === 0 &&
   isHeld(draft)
 
-/** What is due waits for a budget that a person is asked to raise. */
+/** What is due waits for a budget that a person is asked to raise, or for the outcome of an effect. */
 const isHeld = (draft: Draft): boolean => {
   for (const id of draft.due) {
-    const account = draft.tasks.get(id)?.tries.at(-1)?.account
+    const task = draft.tasks.get(id)
+    if (task !== undefined && effects.isAwaited(draft, task)) continue
+    const account = task?.tries.at(-1)?.account
     if (account === undefined || !isAsked(draft, account)) return false
   }
   return true
@@ -99,6 +102,7 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     load: new Map(),
     failures: new Map(),
     orders: new Map(),
+    effects: new Map(),
     ledger: Budget.make(event.limits ?? {}),
     overruns: [],
     timed: new Set(),
@@ -156,6 +160,8 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
     }
     case "DeadlinePassed":
       return expire(draft, event)
+    case "EffectSettled":
+      return effects.settled(draft, event)
     case "Noticed":
       return undefined
     default: {
@@ -179,6 +185,10 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
           return orders.dispatched(draft, task, event)
         case "AttemptFailed":
           return orders.attempted(draft, task, event)
+        case "EffectIntended":
+          return effects.intended(draft, task, event)
+        case "EffectQuarantined":
+          return effects.quarantined(draft, task, event)
         case "Recalled":
           return orders.recalled(draft, task, event)
         case "Reported":

@@ -102,6 +102,35 @@ export const DispatchEnd = Schema.Literals([
  */
 export type DispatchEnd = typeof DispatchEnd.Type
 
+/**
+ * How something outside ended: it was done, or it did not happen.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const EffectEnd = Schema.Literals(["done", "failed"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type EffectEnd = typeof EffectEnd.Type
+
+/**
+ * What is done about something outside of which nobody knows whether it has happened: it is done again under the same key,
+ * it is asked for, or a person decides.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const EffectRecovery = Schema.Literals(["repeat", "probe", "person"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type EffectRecovery = typeof EffectRecovery.Type
+
 /** @since 0.1.0 */
 export interface PlannedTask extends Schema.Schema.Type<typeof PlannedTask> {}
 
@@ -211,6 +240,7 @@ export const ReviewReason = Schema.Literals([
   "scope",
   "conflict",
   "no-route",
+  "unknown-effect",
   "untrusted-state"
 ])
 
@@ -229,7 +259,7 @@ export type ReviewReason = typeof ReviewReason.Type
  * - `reject`: the task ends as rejected; of a budget: nothing more is spent.
  * - `retry`: the task is tried anew, with the note as its hint.
  * - `accept-partial`: what there is stands.
- * - `answer`: the answer is handed to the worker.
+ * - `answer`: the answer is handed to the worker; of an effect, it has happened and this came of it.
  *
  * @category models
  * @since 0.1.0

@@ -8,7 +8,7 @@
 import * as Budget from "../../Budget.ts"
 import type { Envelope } from "../../Result.ts"
 import type { PlannedTask } from "../../RunEvent.ts"
-import type { GroupState, ReviewState, RunState, TaskState, Try } from "../../RunState.ts"
+import type { EffectState, GroupState, ReviewState, RunState, TaskState, Try } from "../../RunState.ts"
 import { TaskEnd } from "../vocabulary.ts"
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -17,7 +17,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 export type Draft = Writable<
   Omit<
     RunState,
-    "tasks" | "due" | "ready" | "groups" | "reviews" | "health" | "load" | "failures" | "orders" | "ledger"
+    "tasks" | "due" | "ready" | "groups" | "reviews" | "health" | "load" | "failures" | "orders" | "effects" | "ledger"
   >
 > & {
   readonly tasks: Map<string, TaskState>
@@ -29,6 +29,7 @@ export type Draft = Writable<
   readonly load: Map<string, number>
   readonly failures: Map<string, number>
   readonly orders: Map<string, { readonly task: string; readonly version: number }>
+  readonly effects: Map<string, EffectState>
   readonly ledger: Budget.Draft
   readonly timed: Set<string>
 }
@@ -45,6 +46,7 @@ export const copy = (state: RunState): Draft => ({
   load: new Map(state.load),
   failures: new Map(state.failures),
   orders: new Map(state.orders),
+  effects: new Map(state.effects),
   ledger: Budget.copy(state.ledger),
   timed: new Set(state.timed)
 })

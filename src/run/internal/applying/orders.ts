@@ -88,7 +88,7 @@ export const dispatched = (draft: Draft, task: TaskState, event: Of<"Dispatched"
   const accounts = accountsOf(draft, task, worker)
   const over = Budget.reserve(draft.ledger, { id, accounts, amount: event.reserved ?? {} })
   if (over !== undefined) return over.message
-  const { routed: _, ...rest } = task
+  const { blocked: _b, routed: _, ...rest } = task
   draft.running += 1
   if (!task.expired && (task.deadlineAt ?? deadlineAt) !== undefined) draft.timed.add(task.id)
   draft.load.set(worker, (draft.load.get(worker) ?? 0) + 1)

@@ -9,6 +9,7 @@ import * as Budget from "../../Budget.ts"
 import type { Of } from "../../RunEvent.ts"
 import type { Answer, ReviewState, TaskState } from "../../RunState.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
+import { answered } from "./effects.ts"
 import { undecidable } from "./saying.ts"
 
 /** Facts that are only there for people to see: of what is ordered, it is the digest that the state goes by. */
@@ -16,6 +17,8 @@ const forPeople: ReadonlySet<string> = new Set([
   "order",
   "description",
   "objective",
+  "arguments",
+  "largeArguments",
   "output",
   "largeOutput",
   "missing",
@@ -89,6 +92,7 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
       if (account === "run") delete draft.spent
     }
   }
+  answered(draft, review, event)
   const subject = review.task ?? ""
   const group = draft.groups.get(subject)
   if (group !== undefined && group.review === id) {

@@ -45,7 +45,9 @@ const misplaced = ({ kind }: ReviewState, { answer, decision, raise }: Of<"Revie
 
 const unanswered = (review: ReviewState, { answer, decision }: Of<"ReviewDecided">): string | undefined => {
   if (decision !== "answer") return undefined
-  const { choices, field, question } = review.facts
+  const { choices, effect, field, question } = review.facts
+  // Of what was done, anything may have come: nothing, too.
+  if (typeof effect === "string" && answer !== undefined) return undefined
   if (answer === undefined || answer === null || (typeof answer === "string" && answer.trim() === "")) {
     const asked = typeof question === "string" ? ` to ${show(question)}` : ""
     return `answer must be the answer${asked}, got ${answer === undefined ? "none" : show(answer)}`

@@ -6,6 +6,7 @@
 import type { Of } from "../../RunEvent.ts"
 import type { TaskState } from "../../RunState.ts"
 import { type Draft, hasEnded, usable } from "./draft.ts"
+import { forget } from "./effects.ts"
 
 export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): string | undefined => {
   if (task.dispatch !== undefined) return `the dispatch ${task.dispatch.id} is open`
@@ -42,6 +43,7 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
     missing: event.missing,
     reason: event.note
   })
+  forget(draft, task)
   count(draft, task.parent, event.status)
   release(draft, task, usable(event.status))
   return undefined

@@ -1,0 +1,76 @@
+/**
+ * What the journal says of what workers do outside.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+import { Reference } from "../../journal/Reference.ts"
+import { EffectEnd, EffectRecovery } from "./vocabulary.ts"
+
+const at = Schema.Finite
+const note = Schema.String
+const task = Schema.String
+const effect = Schema.String
+
+/**
+ * **Details**
+ *
+ * - `effect`: its key, the same whenever the task does the same again. `name`, `digest`: what it is, and of its arguments.
+ * - `recovery`: what is done when nobody knows whether it has happened.
+ * - `arguments`: for people to see; of more than 32 KiB of JSON only the bytes, in `largeArguments`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const EffectIntended = Schema.TaggedStruct("EffectIntended", {
+  at,
+  task,
+  dispatch: Schema.String,
+  effect,
+  name: Schema.String,
+  digest: Schema.String,
+  occurrence: Schema.Int,
+  recovery: EffectRecovery,
+  arguments: Schema.optionalKey(Schema.Json),
+  largeArguments: Schema.optionalKey(Schema.Int),
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `value`: what came of it, absent where it gives none; `valueRef`: where it is, when it takes more than 64 KiB of JSON and
+ *   there is a store of artefacts. Only when it was done.
+ * - `by`: whether that is known from doing it or from a probe.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const EffectSettled = Schema.TaggedStruct("EffectSettled", {
+  at,
+  task,
+  effect,
+  outcome: EffectEnd,
+  by: Schema.Literals(["run", "probe"]),
+  value: Schema.optionalKey(Schema.Json),
+  valueRef: Schema.optionalKey(Reference),
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `task`: the one that cannot go on, which need not be the one whose effect it is.
+ * - `happened`: it is known to have happened, and only what came of it is not.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const EffectQuarantined = Schema.TaggedStruct("EffectQuarantined", {
+  at,
+  task,
+  effect,
+  happened: Schema.Boolean,
+  note
+})
