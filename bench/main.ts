@@ -1,14 +1,16 @@
 /**
- * `npm run bench -- [GROUP] [--reps N] [--only WORKLOAD] [--scale X] [--smoke] [--json FILE]`
+ * `npm run bench -- [GROUP] [--reps N] [--only WORKLOAD] [--scale X] [--postgres URL] [--smoke] [--json FILE]`
  *
  * Runs each workload on the library, on the reference line and on the peers that are installed, interleaved, every
  * sample in a fresh process, and prints cost over cost of the same repetition: above 1 is slower or bigger. Times are
  * never asserted; machines are shared and noisy.
  *
- * Groups: `tree` is the tree alone (W1 to W4), `runs` is orchestration without a model and with a journal in memory (W5).
+ * Groups: `tree` is the tree alone (W1 to W4), `runs` is orchestration without a model and with a journal in memory (W5),
+ * `journal` is the same kept at each step, in SQLite and PostgreSQL (W6), and long runs and large answers (W7).
  *
- * Peers: `npm install --prefix bench` brings nact and xstate; Erlang/OTP takes part where `erl` and `erlc` are on the
- * path; js-direct, functions that are called and awaited, is the floor of `runs`.
+ * Peers: `npm install --prefix bench` brings them; Erlang/OTP takes part where `erl` and `erlc` are on the path; js-direct,
+ * functions that are called and awaited, is the floor of `runs`. Workloads on PostgreSQL run where a server answers that
+ * lets databases be made: they are dropped again.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -17,54 +19,9 @@ import { parseArgs } from "node:util"
 
 import Table from "cli-table3"
 
-import type { Summary } from "./util.ts"
-import { summary } from "./util.ts"
-
-interface Metric {
-  readonly workload: string
-  readonly metric: string
-  readonly unit: string
-  /** cost over the reference line, at most */
-  readonly target?: number
-}
-
-type Peer = "js-direct" | "nact" | "xstate" | "otp"
-
-interface Group {
-  readonly peers: ReadonlyArray<Peer>
-  readonly metrics: ReadonlyArray<Metric>
-}
-
-const groups: Readonly<Record<string, Group>> = {
-  tree: {
-    peers: ["nact", "xstate", "otp"],
-    metrics: [
-      { workload: "W1", metric: "start", unit: "µs", target: 0.5 },
-      { workload: "W1", metric: "stop", unit: "µs", target: 0.5 },
-      { workload: "W1", metric: "heap", unit: "B", target: 0.4 },
-      { workload: "W2", metric: "tell-plain", unit: "ns", target: 0.35 },
-      { workload: "W2", metric: "tell-effect", unit: "ns", target: 0.65 },
-      { workload: "W2", metric: "fan-in-plain", unit: "ns", target: 0.35 },
-      { workload: "W2", metric: "fan-in-effect", unit: "ns", target: 0.65 },
-      { workload: "W3", metric: "ask", unit: "µs", target: 0.35 },
-      { workload: "W3", metric: "ask-p50", unit: "µs", target: 0.35 },
-      { workload: "W3", metric: "ask-effect", unit: "µs" },
-      { workload: "W3", metric: "ask-100", unit: "µs", target: 0.25 },
-      { workload: "W3", metric: "ask-100-effect", unit: "µs" },
-      { workload: "W4", metric: "restart", unit: "µs", target: 0.5 },
-      { workload: "W4", metric: "restart-among-1000", unit: "µs", target: 0.5 },
-      { workload: "W4", metric: "restart-depth-50", unit: "µs", target: 0.5 },
-      { workload: "W4", metric: "all-100", unit: "µs", target: 0.15 }
-    ]
-  },
-  runs: {
-    peers: ["js-direct", "nact", "otp"],
-    metrics: [
-      { workload: "W5", metric: "dispatch", unit: "µs", target: 0.4 },
-      { workload: "W5", metric: "fan-out", unit: "µs", target: 0.4 }
-    ]
-  }
-}
+import { answers, dropDatabases } from "./durable/postgres.ts"
+import { groups, packages, type Peer } from "./groups.ts"
+import { figuresOf, headOf, lineOf, recordOf, type Round } from "./report.ts"
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -73,7 +30,8 @@ const { values, positionals } = parseArgs({
     only: { type: "string" },
     smoke: { type: "boolean" },
     json: { type: "string" },
-    scale: { type: "string" }
+    scale: { type: "string" },
+    postgres: { type: "string" }
   }
 })
 const chosen = positionals.length > 0 ? positionals : Object.keys(groups)
@@ -82,12 +40,21 @@ if (unknown !== undefined) {
   process.stderr.write(`bench: no group ${unknown}; there is ${Object.keys(groups).join(", ")}\n`)
   process.exit(3)
 }
-const reps = values.smoke === true ? 1 : Number(values.reps ?? 3)
-const scale = values.smoke === true ? 0.01 : Number(values.scale ?? 1)
+const smoke = values.smoke === true
+const reps = smoke ? 1 : Number(values.reps ?? 3)
+const scale = smoke ? 0.01 : Number(values.scale ?? 1)
 if (!(Number.isInteger(reps) && reps > 0 && scale > 0)) {
   process.stderr.write("bench: --reps must be a whole number > 0, --scale a number > 0\n")
   process.exit(3)
 }
+const { only } = values
+/** A workload, or one of them in one store: `W6` or `W6/full`. */
+const isChosen = (workload: string): boolean =>
+  only === undefined || workload === only || workload.startsWith(`${only}/`)
+
+const server = values.postgres ?? "postgres://postgres@127.0.0.1:5432/postgres"
+const databases = `espalier_bench_${process.pid}`
+const environment = { ...process.env, ESPALIER_BENCH_POSTGRES: server, ESPALIER_BENCH_PREFIX: databases }
 
 const sampleFile = fileURLToPath(new URL("./sample.ts", import.meta.url))
 const sample = (contender: string, workload: string): Record<string, number> =>
@@ -95,7 +62,7 @@ const sample = (contender: string, workload: string): Record<string, number> =>
     execFileSync(
       process.execPath,
       ["--conditions=@espalier/source", "--expose-gc", sampleFile, contender, workload, String(scale)],
-      { encoding: "utf8", maxBuffer: 1 << 24, stdio: ["ignore", "pipe", "inherit"] }
+      { encoding: "utf8", env: environment, maxBuffer: 1 << 24, stdio: ["ignore", "pipe", "inherit"] }
     )
   )
 
@@ -110,12 +77,12 @@ const resolves = (name: string): boolean => {
 const runs = (command: string, args: ReadonlyArray<string>): boolean =>
   spawnSync(command, args, { stdio: "ignore" }).error === undefined
 
-const reference = "effect-raw"
 const isThere = (peer: Peer): boolean => {
-  if (peer === "js-direct") return true
-  return peer === "otp" ? runs("erlc", ["-help"]) && runs("erl", ["-version"]) : resolves(peer)
+  if (peer === "js-direct" || peer === "raw-grouped") return true
+  if (peer === "otp") return runs("erlc", ["-help"]) && runs("erl", ["-version"])
+  return (packages[peer] ?? [peer]).every(resolves)
 }
-const wanted = new Set(values.smoke === true ? [] : chosen.flatMap((group) => groups[group]!.peers))
+const wanted = new Set(smoke ? [] : chosen.flatMap((group) => groups[group]!.peers))
 const there = new Set(
   [...wanted].filter((peer) => {
     if (isThere(peer)) return true
@@ -123,45 +90,33 @@ const there = new Set(
     return false
   })
 )
-
-const show = ({ median, min, max }: Summary, digits = 2): string =>
-  `${median.toFixed(digits)} [${min.toFixed(digits)}-${max.toFixed(digits)}]`
+const hasPostgres = !smoke && chosen.includes("journal") && (await answers(server))
+if (!smoke && chosen.includes("journal") && !hasPostgres) {
+  process.stdout.write("no PostgreSQL answers (or pg is not installed), and workloads on it are left out\n")
+}
 
 const records: Array<object> = []
-for (const group of chosen) {
-  const peers = groups[group]!.peers.filter((peer) => there.has(peer))
-  const contenders = [reference, "espalier", ...peers]
-  const metrics = groups[group]!.metrics.filter(({ workload }) => values.only === undefined || workload === values.only)
-  const table = new Table({
-    style: { head: [], border: [], compact: true },
-    head: ["", "metric", "unit", reference, "espalier", "× raw", "target", ...peers.map((peer) => `${peer} × raw`)]
-  })
-  for (const workload of new Set(metrics.map((metric) => metric.workload))) {
-    const rounds = Array.from({ length: reps }, () =>
-      Object.fromEntries(contenders.map((contender) => [contender, sample(contender, workload)]))
+for (const name of chosen) {
+  const group = groups[name]!
+  const peers = group.peers.filter((peer) => there.has(peer))
+  const contenders = [group.reference, "espalier", ...peers]
+  const metrics = group.metrics
+    .filter(({ store }) => (store !== "postgres" || hasPostgres) && (store !== "normal" || !smoke))
+    .map((metric) => ({ ...metric, key: [metric.workload, metric.store ?? []].flat().join("/") }))
+    .filter(({ key }) => isChosen(key))
+  const table = new Table({ style: { head: [], border: [], compact: true }, head: [...headOf(group, peers)] })
+  for (const workload of new Set(metrics.map(({ key }) => key))) {
+    const rounds = Array.from({ length: reps }, (): Round =>
+      Object.fromEntries(contenders.map((contender) => [contender, sample(group.folder + contender, workload)]))
     )
-    for (const { metric, unit, target } of metrics.filter((some) => some.workload === workload)) {
-      const figures = new Map<string, { readonly cost: Summary; readonly ratio: Summary }>()
-      for (const contender of contenders) {
-        if (rounds.some((round) => round[contender]![metric] === undefined)) continue
-        const cost = summary(rounds.map((round) => round[contender]![metric]!))
-        const ratio = summary(rounds.map((round) => round[contender]![metric]! / round[reference]![metric]!))
-        figures.set(contender, { cost, ratio })
-        records.push({ workload, contender, metric, unit, ...cost, ratio: { raw: ratio.median } })
-      }
-      const ours = figures.get("espalier")!
-      table.push([
-        workload,
-        metric,
-        unit,
-        show(figures.get(reference)!.cost),
-        show(ours.cost),
-        show(ours.ratio),
-        target === undefined ? "" : `≤ ${target}`,
-        ...peers.map((peer) => figures.get(peer)?.ratio.median.toFixed(2) ?? "")
-      ])
+    for (const metric of metrics.filter(({ key }) => key === workload)) {
+      const figures = figuresOf(rounds, metric.metric, group.reference)
+      for (const [contender, figure] of figures) records.push(recordOf(metric, contender, figure, group.ratio))
+      const line = lineOf(metric, figures, group.reference, peers)
+      if (line !== undefined) table.push([...line])
     }
   }
-  process.stdout.write(`${group}, ${reps} repetitions, scale ${scale}\n${table.toString()}\n`)
+  process.stdout.write(`${name}, ${reps} repetitions, scale ${scale}\n${table.toString()}\n`)
 }
+if (hasPostgres) await dropDatabases(server, databases)
 if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(records, undefined, 2)}\n`)

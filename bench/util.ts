@@ -1,6 +1,4 @@
 /** What the workloads share. */
-import { Effect } from "effect"
-
 const { performance } = globalThis
 
 export const now = (): number => performance.now()
@@ -52,19 +50,8 @@ export const timed = async (n: number, warmUp: number, cycle: (i: number) => Pro
   return ((now() - t0) * 1000) / n
 }
 
-/** The median of many runs of an effect, one after the other, in microseconds. */
-export const medianOf = <A, E, R>(one: Effect.Effect<A, E, R>, times: Float64Array): Effect.Effect<number, E, R> =>
-  Effect.gen(function* () {
-    for (let i = 0; i < times.length; i++) {
-      const t0 = now()
-      yield* one
-      times[i] = (now() - t0) * 1000
-    }
-    return quantile(times.toSorted(), 0.5)
-  })
-
-/** One workload of one contender: figures by metric, in the unit of the metric. */
-export type Workload = (scale: number) => Promise<Readonly<Record<string, number>>>
+/** One workload of one contender: figures by metric, in the unit of the metric. `warming`: they are not looked at. */
+export type Workload = (scale: number, warming: boolean) => Promise<Readonly<Record<string, number>>>
 
 /** What a contender can do. */
 export type Contender = Readonly<Record<string, Workload>>

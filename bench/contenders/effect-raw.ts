@@ -4,8 +4,9 @@
  */
 import { Deferred, Effect, Fiber, Queue } from "effect"
 
+import { medianOf } from "../effects.ts"
 import type { Contender } from "../util.ts"
-import { at, fanOut, heap, medianOf, mustBe, now } from "../util.ts"
+import { at, fanOut, heap, mustBe, now } from "../util.ts"
 
 type Handle<S, M> = (state: S, message: M) => S | Effect.Effect<S, string>
 

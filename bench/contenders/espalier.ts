@@ -3,8 +3,9 @@ import { Context, Effect, Fiber, Schema } from "effect"
 import { Rpc } from "effect/rpc"
 
 import { Actor, Child, Supervisor } from "../../src/index.ts"
+import { medianOf } from "../effects.ts"
 import type { Contender } from "../util.ts"
-import { at, heap, medianOf, now } from "../util.ts"
+import { at, heap, now } from "../util.ts"
 import { runs } from "./espalier-runs.ts"
 
 class Counter extends Actor.Service<Counter>()("Counter", [
