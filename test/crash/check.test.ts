@@ -1,0 +1,147 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Journal } from "espalier/journal"
+
+import { check, compare, type End, type Seen } from "./check.ts"
+import type { Line } from "./outside.ts"
+import { digestOf } from "./seams.ts"
+
+const event = (version: number, type: string, data: Readonly<Record<string, string>>): Journal.Recorded => ({
+  version,
+  type,
+  at: version * 10,
+  data: { note: `${type} ${version}`, ...data }
+})
+
+const started = event(1, "RunStarted", {})
+const ordered = event(2, "Dispatched", { task: "one", dispatch: "a/one/1" })
+const ended = event(3, "TaskEnded", { task: "one" })
+const history = [started, ordered, ended]
+
+const committed = (recorded: Journal.Recorded, life = 0): Line => ({
+  _tag: "Committed",
+  life,
+  run: "a",
+  version: recorded.version,
+  digest: digestOf(recorded)
+})
+const published = ({ at, type, version }: Journal.Recorded, life = 0): Line => ({
+  _tag: "Published",
+  life,
+  run: "a",
+  what: `${type} ${at} ${type} ${version}`
+})
+const life = (life: number, a: number): Line => ({ _tag: "Life", life, versions: { a } })
+const begun = (life: number, dispatch = "a/one/1"): Line => ({ _tag: "Begun", life, run: "a", task: "one", dispatch })
+const done = (life: number): Line => ({ _tag: "Done", life, run: "a", task: "one", key: "k1" })
+
+/** A run that was cut off with an order under way, and done at the second try. */
+const lines: ReadonlyArray<Line> = [
+  life(0, 0),
+  committed(started),
+  committed(ordered),
+  published(started),
+  published(ordered),
+  begun(0),
+  done(0),
+  life(1, 2),
+  begun(1),
+  committed(ended, 1),
+  published(ended, 1)
+]
+
+const seen = (
+  changes: Partial<{ lines: ReadonlyArray<Line>; history: ReadonlyArray<Journal.Recorded> }> = {}
+): Seen => ({
+  lines: changes.lines ?? lines,
+  histories: new Map([["a", changes.history ?? history]])
+})
+
+const found = (seen: Seen): ReadonlyArray<string> => check(seen).map(({ kind, what }) => `${kind}: ${what}`)
+
+describe("R-302 what is looked at after a kill", () => {
+  it("finds nothing where an order under way was given again", () => {
+    assert.deepStrictEqual(found(seen()), [])
+  })
+
+  it("finds an acknowledged event that is gone, at the end and in the middle", () => {
+    assert.deepStrictEqual(found(seen({ history: [started, ordered] })), [
+      "lost: event 3 of a, acknowledged in life 1, is gone",
+      'lost: life 1 told of "TaskEnded 30 TaskEnded 3" of a, which is not its event 3'
+    ])
+    const gap = found(seen({ history: [started, ended] }))
+    assert.include(gap, "lost: a has version 3 in place 2")
+    assert.include(gap, "lost: event 2 of a, acknowledged in life 0, is another one: TaskEnded")
+  })
+
+  it("finds an acknowledged event that was changed", () => {
+    const changed = { ...ordered, data: { ...(ordered.data as object), worker: "another" } }
+    assert.deepStrictEqual(found(seen({ history: [started, changed, ended] })), [
+      "lost: event 2 of a, acknowledged in life 0, is another one: Dispatched"
+    ])
+  })
+
+  it("finds a place that was acknowledged twice", () => {
+    const twice = [...lines, { ...committed(ended), version: 2 } as Line]
+    assert.include(
+      found(seen({ lines: twice })),
+      "lost: event 2 of a, acknowledged in life 0, had been acknowledged as another one"
+    )
+  })
+
+  it("finds an event that was told of in another order than it is in", () => {
+    const order = lines.map((line) => (line._tag === "Published" && line.life === 0 ? published(ordered) : line))
+    assert.deepStrictEqual(found(seen({ lines: order })), [
+      'lost: life 0 told of "Dispatched 20 Dispatched 2" of a, which is not its event 1'
+    ])
+  })
+
+  it("finds a finished task that is begun again", () => {
+    assert.deepStrictEqual(found(seen({ lines: [...lines, life(2, 3), begun(2)] })), [
+      "repeated: one of a had ended at version 3, and life 2 began a/one/1 again"
+    ])
+  })
+
+  it("D57 finds work that begins before its order is written down, or without one", () => {
+    const early = [life(0, 0), committed(started), begun(0), committed(ordered)]
+    assert.deepStrictEqual(found(seen({ lines: early })), [
+      "lost: a/one/1 was begun in life 0 before its order, version 2, was written down"
+    ])
+    assert.deepStrictEqual(found(seen({ lines: [...lines, begun(1, "a/two/1")] })), [
+      "lost: a/two/1 was begun in life 1 and is not in the journal"
+    ])
+  })
+
+  it("D58 finds an effect that happened twice", () => {
+    assert.deepStrictEqual(found(seen({ lines: [...lines, done(1)] })), [
+      "repeated: the effect k1 of one happened in life 0 and 1"
+    ])
+  })
+})
+
+describe("R-302 what an end is compared with", () => {
+  const end = (status: string, effects: ReadonlyArray<string> = ["k1"]): End => ({
+    essences: { a: { status, results: [{ task: "one", output: 1 }] } },
+    effects: new Set(effects)
+  })
+  const differences = (is: End) => compare(is, end("completed")).map(({ kind, what }) => `${kind}: ${what}`)
+
+  it("is the same end", () => {
+    assert.deepStrictEqual(differences(end("completed")), [])
+  })
+
+  it("differs in the first place that is another one", () => {
+    assert.deepStrictEqual(differences(end("partial")), [
+      'lost: the outcome of a.status is "partial", undisturbed "completed"'
+    ])
+    assert.deepStrictEqual(differences({ ...end("completed"), essences: {} }), [
+      'lost: the outcome of a is nothing, undisturbed {"status":"completed","results":[{"task":"one","output":1}]}'
+    ])
+  })
+
+  it("lacks an effect, or has one too many", () => {
+    assert.deepStrictEqual(differences(end("completed", [])), ["lost: the effect k1 did not happen"])
+    assert.deepStrictEqual(differences(end("completed", ["k1", "k2"])), [
+      "repeated: the effect k2 is none of an undisturbed run"
+    ])
+  })
+})

@@ -1,0 +1,207 @@
+/**
+ * What must hold of a world in which processes were killed, told from outside: a pure function of what was seen.
+ */
+import type { Journal } from "espalier/journal"
+import type { Outcome } from "espalier/run"
+
+import type { Line } from "./outside.ts"
+import { digestOf } from "./seams.ts"
+
+/**
+ * What does not hold.
+ *
+ * - `lost`: something acknowledged is gone or is not what it was, or the outcome is another one.
+ * - `repeated`: what was finished was done again, or an effect happened twice.
+ * - `hung`: a life did not end, or could not go on.
+ */
+export interface Violation {
+  readonly kind: "lost" | "repeated" | "hung"
+  readonly what: string
+}
+
+/** Everything that was seen: lines from outside, and the history of each run as the store has it. */
+export interface Seen {
+  readonly lines: ReadonlyArray<Line>
+  readonly histories: ReadonlyMap<string, ReadonlyArray<Journal.Recorded>>
+}
+
+type Of<Tag extends Line["_tag"]> = Extract<Line, { readonly _tag: Tag }>
+
+const of = <Tag extends Line["_tag"]>(lines: ReadonlyArray<Line>, tag: Tag): ReadonlyArray<Of<Tag>> =>
+  lines.filter((line): line is Of<Tag> => line._tag === tag)
+
+const field = (event: Journal.Event, name: string): unknown =>
+  typeof event.data === "object" && event.data !== null && name in event.data
+    ? (event.data as Readonly<Record<string, unknown>>)[name]
+    : undefined
+
+const lost = (what: string): Violation => ({ kind: "lost", what })
+const repeated = (what: string): Violation => ({ kind: "repeated", what })
+
+/** Versions are dense, and each acknowledged event is in its place, as it was. */
+const acknowledged = ({ histories, lines }: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  for (const [run, events] of histories) {
+    events.forEach(({ version }, index) => {
+      if (version !== index + 1) found.push(lost(`${run} has version ${version} in place ${index + 1}`))
+    })
+  }
+  const places = new Map<string, string>()
+  for (const { digest, life, run, version } of of(lines, "Committed")) {
+    const event = histories.get(run)?.[version - 1]
+    const place = `event ${version} of ${run}, acknowledged in life ${life},`
+    const before = places.get(`${run} ${version}`)
+    places.set(`${run} ${version}`, digest)
+    if (before !== undefined && before !== digest) found.push(lost(`${place} had been acknowledged as another one`))
+    if (event === undefined) found.push(lost(`${place} is gone`))
+    else if (digestOf(event) !== digest) found.push(lost(`${place} is another one: ${event.type}`))
+  }
+  return found
+}
+
+/** Where each run was when each life began. */
+const bases = (lines: ReadonlyArray<Line>) => {
+  const lives = new Map(of(lines, "Life").map(({ life, versions }) => [life, versions]))
+  return (life: number, run: string): number => lives.get(life)?.[run] ?? 0
+}
+
+/** What a run told of in a life is what it went on with, in that order, and all of it is in the store. */
+const published = ({ histories, lines }: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  const base = bases(lines)
+  const told = new Map<string, number>()
+  for (const { life, run, what } of of(lines, "Published")) {
+    const version = 1 + (told.get(`${life} ${run}`) ?? base(life, run))
+    told.set(`${life} ${run}`, version)
+    const event = histories.get(run)?.[version - 1]
+    if (event === undefined || `${event.type} ${event.at} ${String(field(event, "note"))}` !== what) {
+      found.push(lost(`life ${life} told of "${what}" of ${run}, which is not its event ${version}`))
+    }
+  }
+  return found
+}
+
+/** A task that had ended when a life began is not begun in it, and no order is carried out that is not written down. */
+const tasks = ({ histories, lines }: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  const base = bases(lines)
+  const ends = new Map<string, number>()
+  const orders = new Map<string, number>()
+  for (const [run, events] of histories) {
+    for (const event of events) {
+      const task = field(event, "task")
+      if (event.type === "TaskEnded") ends.set(`${run} ${String(task)}`, event.version)
+      if (event.type === "Dispatched") orders.set(String(field(event, "dispatch")), event.version)
+    }
+  }
+  const written = new Map<string, number>()
+  // A commit of which the answer was lost is only known by what is told of it.
+  const told = new Map<string, number>()
+  for (const line of lines) {
+    if (line._tag !== "Committed" && line._tag !== "Published" && line._tag !== "Begun") continue
+    const { life, run } = line
+    const begun = base(life, run)
+    if (line._tag === "Published") told.set(`${life} ${run}`, 1 + (told.get(`${life} ${run}`) ?? begun))
+    if (line._tag === "Committed") written.set(`${life} ${run}`, line.version)
+    if (line._tag !== "Begun") continue
+    const { dispatch, task } = line
+    const end = ends.get(`${run} ${task}`)
+    if (end !== undefined && end <= begun) {
+      found.push(repeated(`${task} of ${run} had ended at version ${end}, and life ${life} began ${dispatch} again`))
+    }
+    const order = orders.get(dispatch)
+    if (order === undefined) found.push(lost(`${dispatch} was begun in life ${life} and is not in the journal`))
+    else if (order > Math.max(begun, written.get(`${life} ${run}`) ?? 0, told.get(`${life} ${run}`) ?? 0)) {
+      found.push(lost(`${dispatch} was begun in life ${life} before its order, version ${order}, was written down`))
+    }
+  }
+  return found
+}
+
+/** No effect happened twice. */
+const effects = ({ lines }: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  const done = new Map<string, number>()
+  for (const { key, life, task } of of(lines, "Done")) {
+    const before = done.get(key)
+    if (before !== undefined)
+      found.push(repeated(`the effect ${key} of ${task} happened in life ${before} and ${life}`))
+    done.set(key, life)
+  }
+  return found
+}
+
+/** What must hold at any moment, also right after a kill. */
+export const check = (seen: Seen): ReadonlyArray<Violation> => [
+  ...acknowledged(seen),
+  ...published(seen),
+  ...tasks(seen),
+  ...effects(seen)
+]
+
+/** What a run came to, without the times and tries that a kill may change. */
+export const essence = (outcome: Outcome.Outcome): unknown => ({
+  status: outcome.status,
+  stopReason: outcome.stopReason,
+  degraded: outcome.degraded,
+  output: outcome.output,
+  missing: outcome.missing,
+  results: Object.values(outcome.results)
+    .map(({ confidence, missing, output, status, task, worker }) => ({
+      task,
+      status,
+      worker,
+      output,
+      confidence,
+      missing
+    }))
+    .toSorted((a, b) => (a.task < b.task ? -1 : 1)),
+  dispatches: outcome.dispatches
+    .map(({ dispatch, outcome, worker }) => `${dispatch} ${worker} ${outcome}`)
+    .toSorted((a, b) => (a < b ? -1 : 1))
+})
+
+/** What an end must be: as that of a world in which nobody was killed. */
+export interface End {
+  readonly essences: Readonly<Record<string, unknown>>
+  readonly effects: ReadonlySet<string>
+}
+
+/** The end of a world. */
+export const endOf = (lines: ReadonlyArray<Line>, outcomes: ReadonlyArray<Outcome.Outcome>): End => ({
+  essences: Object.fromEntries(outcomes.map((outcome) => [outcome.run, essence(outcome)])),
+  effects: new Set(of(lines, "Done").map(({ key }) => key))
+})
+
+/** How an end differs from the one that it has to be. */
+export const compare = (end: End, undisturbed: End): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  for (const [run, wanted] of Object.entries(undisturbed.essences)) {
+    const difference = differing(end.essences[run], wanted, run)
+    if (difference !== undefined) found.push(lost(`the outcome of ${difference}`))
+  }
+  for (const key of undisturbed.effects) if (!end.effects.has(key)) found.push(lost(`the effect ${key} did not happen`))
+  for (const key of end.effects) {
+    if (!undisturbed.effects.has(key)) found.push(repeated(`the effect ${key} is none of an undisturbed run`))
+  }
+  return found
+}
+
+/** The first place in which two values differ. */
+const differing = (is: unknown, wanted: unknown, path: string): string | undefined => {
+  if (typeof is !== "object" || typeof wanted !== "object" || is === null || wanted === null) {
+    return Object.is(is, wanted) ? undefined : `${path} is ${short(is)}, undisturbed ${short(wanted)}`
+  }
+  const keys = new Set([...Object.keys(wanted), ...Object.keys(is)])
+  for (const key of keys) {
+    const found = differing(
+      (is as Readonly<Record<string, unknown>>)[key],
+      (wanted as Readonly<Record<string, unknown>>)[key],
+      `${path}.${key}`
+    )
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const short = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 200)
