@@ -12,9 +12,12 @@
  *   {@link VersionConflict} and nothing is written: of two writers exactly one wins.
  * - One append is one commit: all of its events and the change of the list of runs, or nothing. When it succeeds, the
  *   commit is as durable as the store can make it.
+ * - One process at a time appends: the *owner*, see `own`. All others read, and leave word for it, see `command`.
+ * - The events of a run form a chain of hashes, see `Chain`: nothing can be changed, put in or taken out unseen, and with a
+ *   head that was kept elsewhere not even the end can be cut off.
  * - A value is kept whole in the row of its event, up to 4 MiB of JSON. Give large results a place of their own and store
  *   where they are.
- * - Stores: {@link layerMemory}, and `JournalSqlite.layerSqlite` for a file.
+ * - Stores: {@link layerMemory}, `JournalSqlite.layerSqlite` for a file, `JournalPostgres.layerPostgres` for a server.
  *
  * **Invariants**
  *
@@ -63,24 +66,26 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
+import type * as Stream from "effect/Stream"
 
-import { because, VersionConflict, type JournalError } from "./internal/errors.ts"
-import { pages } from "./internal/pages.ts"
-import { checkLimit, checkRange, pageOf, rowsOf, type Row } from "./internal/row.ts"
+import type { JournalError, ReviewTaken, VersionConflict } from "./internal/errors.ts"
+import { service } from "./internal/journalService.ts"
+import { makeMemory } from "./internal/memory.ts"
 
 export {
   InvalidInput,
   JournalCorrupt,
   JournalError,
+  JournalFenced,
   JournalFull,
+  JournalOwned,
   JournalReadOnly,
   JournalTooNew,
   JournalUnavailable,
   NotAJournal,
   Reason,
+  ReviewTaken,
   ValueTooLarge,
   VersionConflict
 } from "./internal/errors.ts"
@@ -125,13 +130,90 @@ export class Journal extends Context.Service<
     readonly version: (run: string) => Effect.Effect<number, JournalError>
 
     /**
-     * The runs that have been listed by an append, newest first.
+     * The last event of a run: its version, and its hash in the chain of the run.
+     *
+     * **Details**
+     *
+     * A run that the journal does not know has version 0 and a hash of 64 zeros.
+     */
+    readonly head: (run: string) => Effect.Effect<Head, JournalError>
+
+    /**
+     * The runs that have been listed by an append, newest first unless the filter says otherwise.
      *
      * **Details**
      *
      * The newest run is the one with the latest `startedAt`; runs that started together are in order of their ids.
      */
     readonly runs: (filter?: Filter) => Effect.Effect<ReadonlyArray<Listed>, JournalError>
+
+    /** The open reviews of a run, or of all runs, oldest first. */
+    readonly reviews: (run?: string) => Effect.Effect<ReadonlyArray<ListedReview>, JournalError>
+
+    /**
+     * Makes this process the owner of the journal, unless it is already, and answers with what it holds.
+     *
+     * **Details**
+     *
+     * - The first append does so by itself; call this to hear of another owner before there is something to append.
+     * - An owner that died is replaced at once, one that gave no sign of life for its lease is replaced, too, and fenced: it
+     *   cannot write any more. Fails with {@link JournalOwned} while there is another one.
+     * - The ownership ends with the layer.
+     */
+    readonly own: Effect.Effect<Owner, JournalError>
+
+    /** Never succeeds; fails with {@link JournalFenced} when this process was the owner and is not any more. */
+    readonly fenced: Effect.Effect<never, JournalError>
+
+    /** Who owns the journal, or did last, as far as it says so; nothing when it never had an owner. */
+    readonly owner: Effect.Effect<Owner | undefined, JournalError>
+
+    /**
+     * Leaves word for whoever owns the journal, and answers with the number of it once that is durable. Anybody may, at any
+     * time.
+     *
+     * **Details**
+     *
+     * - With `review`, the review is claimed in the same commit: of two who decide it at once, one fails with
+     *   {@link ReviewTaken}, and nothing of that is written.
+     * - The owner takes it in and removes it with an append that names it in `handled`.
+     */
+    readonly command: (command: Command) => Effect.Effect<number, ReviewTaken | JournalError>
+
+    /** What was left for a run, or for all of them, and was not taken in yet, in the order in which it was left. */
+    readonly commands: (run?: string) => Effect.Effect<ReadonlyArray<Left>, JournalError>
+
+    /**
+     * Emits when word may have been left, by this process or another one.
+     *
+     * **Details**
+     *
+     * An emission means that it is worth looking at `commands`; it may come late, twice or for nothing. A file is looked at
+     * each 250 milliseconds, and only while somebody listens.
+     */
+    readonly changes: Stream.Stream<void>
+
+    /**
+     * Lists a run anew without an event, in place of what was listed of it: its open reviews become exactly those given.
+     *
+     * **Details**
+     *
+     * For rebuilding the lists from the events, and for a run that cannot go on and cannot be read. Only the owner can.
+     */
+    readonly relist: (
+      run: string,
+      listing: Listing,
+      open: ReadonlyArray<OpenReview>
+    ) => Effect.Effect<void, JournalError>
+
+    /** Removes a run with all that belongs to it. Only the owner can. Removing what is not there succeeds. */
+    readonly remove: (run: string) => Effect.Effect<void, JournalError>
+
+    /** How much a run, or the whole journal, holds. */
+    readonly size: (run?: string) => Effect.Effect<Size, JournalError>
+
+    /** Has the store check itself, which reads all of it; fails with {@link JournalCorrupt} when something is damaged. */
+    readonly check: Effect.Effect<void, JournalError>
   }
 >()("espalier/journal/Journal") {}
 
@@ -157,11 +239,127 @@ export interface Event {
 /**
  * An event with its place in its run, as it is read back.
  *
+ * **Details**
+ *
+ * - `hash`: of its place in the chain of the run, in hexadecimal; see `Chain`.
+ *
  * @category models
  * @since 0.1.0
  */
 export interface Recorded extends Event {
   readonly version: number
+  readonly hash: string
+}
+
+/**
+ * The end of a run's chain.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Head {
+  readonly version: number
+  readonly hash: string
+}
+
+/**
+ * Who carries out the runs of a journal.
+ *
+ * **Details**
+ *
+ * - `epoch`: counts the owners, from 1. `name`: `PID@HOST`.
+ * - `since`, `heartbeatAt`: milliseconds since the epoch. `released`: whether it gave the journal back.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Owner {
+  readonly epoch: number
+  readonly name: string
+  readonly since: number
+  readonly heartbeatAt: number
+  readonly released: boolean
+}
+
+/**
+ * A review that is open, as far as lists show it.
+ *
+ * **Details**
+ *
+ * - `review`: its id, unlike all others in the journal. `kind`: a word of the caller's. `openedAt`, `dueAt`: milliseconds
+ *   since the epoch.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OpenReview {
+  readonly review: string
+  readonly kind: string
+  readonly task?: string | undefined
+  readonly openedAt: number
+  readonly dueAt?: number | undefined
+}
+
+/**
+ * An open review in the list of reviews. `claimed`: the number of the command that decides it, when there is one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ListedReview extends OpenReview {
+  readonly run: string
+  readonly claimed?: number | undefined
+}
+
+/**
+ * What becomes of reviews in a commit: those that are listed from now on, and the ids of those that are not any more.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Reviews {
+  readonly opened?: ReadonlyArray<OpenReview> | undefined
+  readonly closed?: ReadonlyArray<string> | undefined
+}
+
+/**
+ * Word for the owner of the journal.
+ *
+ * **Details**
+ *
+ * - `run`: whom it is for. `type`: what it is, 1 to 200 characters. `at`: when it was left, in milliseconds since the epoch.
+ * - `data`: any JSON value, up to 1 MiB of it. `review`: the review that it decides.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Command {
+  readonly run: string
+  readonly type: string
+  readonly at: number
+  readonly data: Schema.Json
+  readonly review?: string | undefined
+}
+
+/**
+ * Word that was left. `id`: its number, larger for what was left later.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Left extends Command {
+  readonly id: number
+}
+
+/**
+ * How much there is. `bytes`: of the events' data, as text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Size {
+  readonly events: number
+  readonly bytes: number
 }
 
 /**
@@ -172,6 +370,8 @@ export interface Recorded extends Event {
  * - `status`: a word of the caller's, 1 to 200 characters.
  * - `desk`: who executes the run, 1 to 200 characters.
  * - `startedAt`: in milliseconds since the epoch, a whole number.
+ * - `wakeAt`: when the run wants to be looked at again although nothing has come, in the same unit. Default: never.
+ * - `reason`: why it has this status, up to 1,000 characters. Default none.
  *
  * @category models
  * @since 0.1.0
@@ -180,6 +380,8 @@ export interface Listing {
   readonly status: string
   readonly desk: string
   readonly startedAt: number
+  readonly wakeAt?: number | undefined
+  readonly reason?: string | undefined
 }
 
 /**
@@ -209,6 +411,9 @@ export interface Listed extends Listing {
  * - `events`: at least one; they get the versions `expected + 1` and following.
  * - `listing`: the run's whole row in the list of runs. The row stays as it is when this is not given, so give it only
  *   when it changes: then a step costs one row and not two.
+ * - `reviews`: which reviews are open from now on, and which are not any more. Default: no change.
+ * - `handled`: the numbers of the commands that these events take in; they are removed, and a review that one of them claimed
+ *   and that is still open is free again. Default none.
  *
  * @category models
  * @since 0.1.0
@@ -218,6 +423,8 @@ export interface Append {
   readonly expected: number
   readonly events: ReadonlyArray<Event>
   readonly listing?: Listing | undefined
+  readonly reviews?: Reviews | undefined
+  readonly handled?: ReadonlyArray<number> | undefined
 }
 
 /**
@@ -244,6 +451,8 @@ export interface Range {
  * - `status`: only runs with one of these. Default: all.
  * - `desk`: only runs of this desk. Default: all.
  * - `limit`: at most so many, >= 0. Default: no limit.
+ * - `dueBy`: only runs whose `wakeAt` is not after this, in milliseconds since the epoch. Default: all.
+ * - `order`: `"newest"` first, `"oldest"` first, or `"due"`: by `wakeAt`, and only those that have one. Default `"newest"`.
  *
  * @category models
  * @since 0.1.0
@@ -252,69 +461,8 @@ export interface Filter {
   readonly status?: string | ReadonlyArray<string> | undefined
   readonly desk?: string | undefined
   readonly limit?: number | undefined
-}
-
-/** The journal in memory, which ends with the layer's scope. Behaves as the other stores do, down to the copies. */
-const makeMemory = (): Journal["Service"] => {
-  const location = "memory"
-  // Rows hold text, so that what is read back shares nothing with what was appended.
-  const events = new Map<string, Array<Row>>()
-  const listings = new Map<string, Listing>()
-
-  const append: Journal["Service"]["append"] = (append) =>
-    Effect.suspend((): Effect.Effect<number, VersionConflict | JournalError> => {
-      const rows = rowsOf(append)
-      if (Result.isFailure(rows)) return Effect.fail(because(rows.failure))
-      const { run, expected, listing } = append
-      const history = events.get(run) ?? []
-      if (history.length !== expected) {
-        return Effect.fail(new VersionConflict({ run, expected, actual: history.length }))
-      }
-      for (const row of rows.success) history.push(row)
-      events.set(run, history)
-      if (listing !== undefined) {
-        listings.set(run, { status: listing.status, desk: listing.desk, startedAt: listing.startedAt })
-      }
-      return Effect.succeed(history.length)
-    })
-
-  const read: Journal["Service"]["read"] = (run, range = {}) =>
-    Stream.suspend(() => {
-      const invalid = checkRange(run, range)
-      if (invalid !== undefined) return Stream.fail(because(invalid))
-      const history = events.get(run) ?? []
-      const last = Math.min(range.to ?? history.length, history.length)
-      return pages(range.from ?? 1, last, (from) =>
-        Effect.suspend(() => {
-          const page = pageOf(location, run, from, last, history.slice(from - 1, Math.min(from + 255, last)))
-          return Effect.fromResult(Result.mapError(page, because))
-        })
-      )
-    })
-
-  const version: Journal["Service"]["version"] = (run) =>
-    Effect.suspend(() => {
-      const invalid = checkRange(run)
-      return invalid === undefined ? Effect.succeed(events.get(run)?.length ?? 0) : Effect.fail(because(invalid))
-    })
-
-  const runs: Journal["Service"]["runs"] = (filter = {}) =>
-    Effect.suspend(() => {
-      const invalid = checkLimit(filter.limit)
-      if (invalid !== undefined) return Effect.fail(because(invalid))
-      const statuses = typeof filter.status === "string" ? [filter.status] : filter.status
-      const found: Array<Listed> = []
-      for (const [run, listing] of listings) {
-        if (statuses !== undefined && !statuses.includes(listing.status)) continue
-        if (filter.desk !== undefined && filter.desk !== listing.desk) continue
-        const history = events.get(run) ?? []
-        found.push({ run, ...listing, version: history.length, updatedAt: history.at(-1)?.at ?? listing.startedAt })
-      }
-      found.sort((a, b) => b.startedAt - a.startedAt || (a.run < b.run ? -1 : 1))
-      return Effect.succeed(filter.limit === undefined ? found : found.slice(0, filter.limit))
-    })
-
-  return { append, read, version, runs }
+  readonly dueBy?: number | undefined
+  readonly order?: "newest" | "oldest" | "due" | undefined
 }
 
 /**
@@ -327,4 +475,7 @@ const makeMemory = (): Journal["Service"] => {
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<Journal> = Layer.sync(Journal, makeMemory)
+export const layerMemory: Layer.Layer<Journal> = Layer.effect(
+  Journal,
+  Effect.suspend(() => service(makeMemory()))
+)

@@ -7,12 +7,15 @@
  * **Details**
  *
  * - The file and its folders are made when they are missing, readable only by their owner.
- * - The file is opened with a write-ahead log, so two more files lie beside it while it is open: `-wal` and `-shm`. Copy
+ * - The file is opened with a write-ahead log, so more files lie beside it while it is open: `-wal` and `-shm`. Copy
  *   all three or none; after the last process has closed the journal there is only one.
  * - One append is one commit, and with `synchronous: "full"` one write to the device. It costs little more than the bare
  *   statement does (measured: 1.1 to 1.2 times).
- * - Several processes may have the file open. Each append is serialised by SQLite's lock, and the version check decides
- *   who comes first.
+ * - Several processes may have the file open; one of them appends, the *owner*. For as long as it lives it holds a lock on a
+ *   small file beside the journal, `-owner-N`, which the system takes back however the process ends. Its successor raises
+ *   `N`, and a former owner that comes to again finds that it cannot write.
+ * - The others read, and leave word in short transactions of their own (`Journal.command`).
+ * - Appends that come at about the same time, of several runs, share a commit.
  * - While another process holds the lock, an operation waits on the `Clock` and blocks nothing else; after `busyTimeout`
  *   it fails with `JournalUnavailable`, problem `busy`, and can be tried again.
  *
@@ -21,6 +24,7 @@
  * - An append runs on the thread of the program and takes as long as the device needs, a few tenths of a millisecond on
  *   most. Do not put the file on a network file system: a write-ahead log needs shared memory.
  * - Under `TestClock` a wait for the lock needs the clock to be adjusted.
+ * - A process that blocks its own thread for longer than the lease counts as standing still, and may lose the journal.
  *
  * **Example** (A journal in a file)
  *
@@ -46,6 +50,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
+import { service, usualHeartbeat, usualLease } from "./internal/journalService.ts"
 import { prepare } from "./internal/sqliteFile.ts"
 import { make } from "./internal/sqliteJournal.ts"
 import { open } from "./internal/sqliteNode.ts"
@@ -62,6 +67,9 @@ import { Journal, type JournalError } from "./Journal.ts"
  * - `synchronous`: `"full"` writes each commit to the device before it is acknowledged, so that it also survives a loss of
  *   power. `"normal"` leaves that to the operating system: it survives the death of the process, and after a loss of power
  *   the last commits may be missing, though the file stays whole. Default `"full"`.
+ * - `lease`: after how long without a sign of life an owner counts as one that stands still, and may be replaced, longer than
+ *   `heartbeat`. Default 15 seconds. An owner that died is replaced at once.
+ * - `heartbeat`: how often an owner gives a sign of life, > 0. Default 5 seconds.
  *
  * @category options
  * @since 0.1.0
@@ -70,6 +78,8 @@ export interface Options {
   readonly filename: string
   readonly busyTimeout?: Duration.Input | undefined
   readonly synchronous?: "full" | "normal" | undefined
+  readonly lease?: Duration.Input | undefined
+  readonly heartbeat?: Duration.Input | undefined
 }
 
 /**
@@ -89,7 +99,7 @@ export interface Options {
  *
  * **Gotchas**
  *
- * Dies with a `RangeError` when `busyTimeout` is not finite.
+ * Dies with a `RangeError` when `busyTimeout` is not finite, or `heartbeat` is not shorter than `lease`.
  *
  * @category layers
  * @since 0.1.0
@@ -104,8 +114,18 @@ export const layerSqlite = (options: Options): Layer.Layer<Journal, JournalError
           new RangeError(`JournalSqlite.layerSqlite: busyTimeout must be finite and >= 0, got ${busyMillis} ms`)
         )
       }
+      const lease = Duration.fromInputUnsafe(options.lease ?? usualLease)
+      const heartbeat = Duration.fromInputUnsafe(options.heartbeat ?? usualHeartbeat)
+      if (!(Duration.toMillis(heartbeat) > 0 && Duration.toMillis(heartbeat) < Duration.toMillis(lease))) {
+        return yield* Effect.die(
+          new RangeError(
+            "JournalSqlite.layerSqlite: heartbeat must be > 0 and shorter than lease, got " +
+              `${Duration.toMillis(heartbeat)} ms and ${Duration.toMillis(lease)} ms`
+          )
+        )
+      }
       const sqlite = yield* open(yield* prepare(options.filename))
       yield* establish(sqlite, { busyMillis, synchronous: options.synchronous ?? "full" })
-      return yield* make(sqlite, busyMillis)
+      return yield* service(yield* make(sqlite, { busyMillis, lease }), { heartbeat })
     })
   )

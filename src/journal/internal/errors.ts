@@ -153,6 +153,81 @@ export class JournalTooNew extends Schema.TaggedError<JournalTooNew>("espalier/j
 }
 
 /**
+ * Another process carries out the runs of this journal: one does at a time. Nothing was written.
+ *
+ * **Details**
+ *
+ * - `owner`: that process, as `PID@HOST`. `epoch`: counts the owners that there have been, from 1.
+ * - `since`: when it became the owner; `heartbeatAt`: its last sign of life; both in milliseconds since the epoch.
+ *
+ * What to do: leave word with `command`, or try again later. An owner that died is replaced at once, one that stands still
+ * after its lease.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class JournalOwned extends Schema.TaggedError<JournalOwned>("espalier/journal/JournalOwned")("JournalOwned", {
+  location: Schema.String,
+  owner: Schema.String,
+  epoch: Schema.Finite,
+  since: Schema.Finite,
+  heartbeatAt: Schema.Finite
+}) {
+  override get message(): string {
+    return (
+      `the runs of the journal ${this.location} are carried out by another process, ${this.owner} (owner number ` +
+      `${this.epoch}); one does at a time`
+    )
+  }
+}
+
+/**
+ * This process was the owner of the journal and is not any more: it stood still for longer than its lease, and another one
+ * took over. It writes nothing any more until its journal is opened anew. Nothing was written.
+ *
+ * **Details**
+ *
+ * - `epoch`: that it held. `current`: that of the owner that there is now, 0 when that is not known.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class JournalFenced extends Schema.TaggedError<JournalFenced>("espalier/journal/JournalFenced")(
+  "JournalFenced",
+  { location: Schema.String, epoch: Schema.Finite, current: Schema.Finite }
+) {
+  override get message(): string {
+    return (
+      `this process is not the owner of the journal ${this.location} any more: it was owner number ${this.epoch}` +
+      (this.current === 0 ? "" : `, now there is number ${this.current}`)
+    )
+  }
+}
+
+/**
+ * Word about a review came too late. Nothing was written.
+ *
+ * **Details**
+ *
+ * - `found`: `claimed` when somebody has decided it and the owner of the journal has not taken that in yet, `not-open` when
+ *   no open review of the run is called so.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ReviewTaken extends Schema.TaggedError<ReviewTaken>("espalier/journal/ReviewTaken")("ReviewTaken", {
+  run: Schema.String,
+  review: Schema.String,
+  found: Schema.Literals(["claimed", "not-open"])
+}) {
+  override get message(): string {
+    return this.found === "claimed"
+      ? `${showId(this.review)} has been decided already`
+      : `there is no open review ${showId(this.review)}`
+  }
+}
+
+/**
  * An event's data is larger than one row may be. Nothing of the append was written, and trying again does not help.
  *
  * **Details**
@@ -209,6 +284,8 @@ export const Reason = Schema.Union([
   JournalCorrupt,
   NotAJournal,
   JournalTooNew,
+  JournalOwned,
+  JournalFenced,
   ValueTooLarge,
   InvalidInput
 ])

@@ -6,7 +6,7 @@
  */
 import * as Result from "effect/Result"
 
-import type { Append, Recorded } from "../Journal.ts"
+import type { Append, Command, Filter, Listing, OpenReview, Recorded } from "../Journal.ts"
 import { InvalidInput, JournalCorrupt, ValueTooLarge, type Reason } from "./errors.ts"
 import { encode } from "./json.ts"
 
@@ -16,13 +16,17 @@ export const maxIdLength = 200
 /** The largest data of one event, in bytes of JSON as UTF-8. */
 export const maxDataBytes = 4 * 1024 * 1024
 
-/** One event as a store keeps it. */
+/**
+ * One event as a store keeps it. `hash`: of its place in the chain of its run, in hexadecimal; empty where the store hashes
+ * only what it is asked for.
+ */
 export interface Row {
   readonly run: string
   readonly version: number
   readonly type: string
   readonly at: number
   readonly data: string
+  readonly hash: string
 }
 
 /** Why an id cannot be one. Text stores would cut at a NUL and merge ids that differ in a lone surrogate. */
@@ -62,20 +66,83 @@ export const checkRange = (
     ["to", range.to === undefined ? undefined : integerProblem(range.to, 0)]
   ])
 
-/** What is wrong with a limit on a list. */
-export const checkLimit = (limit: number | undefined): InvalidInput | undefined =>
-  firstProblem([["limit", limit === undefined ? undefined : integerProblem(limit, 0)]])
+/** What is wrong with a filter on the list of runs. */
+export const checkFilter = ({ dueBy, limit, order }: Filter): InvalidInput | undefined =>
+  firstProblem([
+    ["limit", limit === undefined ? undefined : integerProblem(limit, 0)],
+    ["dueBy", dueBy === undefined ? undefined : timeProblem(dueBy)],
+    [
+      "order",
+      order === undefined || ["newest", "oldest", "due"].includes(order)
+        ? undefined
+        : 'must be "newest", "oldest" or "due"'
+    ]
+  ])
+
+type Problems = ReadonlyArray<readonly [string, string | undefined]>
+
+const textProblem = (value: unknown, most: number): string | undefined => {
+  if (typeof value !== "string") return `must be a string, is a ${typeof value}`
+  if (value.length > most) return `must have at most ${most} characters, has ${value.length}`
+  return value.includes("\u0000") || !value.isWellFormed() ? "must not contain a NUL or a lone surrogate" : undefined
+}
+
+const listingProblems = ({ desk, reason, startedAt, status, wakeAt }: Listing): Problems => [
+  ["listing.status", idProblem(status)],
+  ["listing.desk", idProblem(desk)],
+  ["listing.startedAt", timeProblem(startedAt)],
+  ["listing.wakeAt", wakeAt === undefined ? undefined : timeProblem(wakeAt)],
+  ["listing.reason", reason === undefined ? undefined : textProblem(reason, 1000)]
+]
+
+const openProblems = (field: string, open: ReadonlyArray<OpenReview>): Problems =>
+  open.flatMap(({ dueAt, kind, openedAt, review, task }, index): Problems => [
+    [`${field}[${index}].review`, idProblem(review)],
+    [`${field}[${index}].kind`, idProblem(kind)],
+    [`${field}[${index}].task`, task === undefined ? undefined : textProblem(task, 1000)],
+    [`${field}[${index}].openedAt`, timeProblem(openedAt)],
+    [`${field}[${index}].dueAt`, dueAt === undefined ? undefined : timeProblem(dueAt)]
+  ])
+
+/** What is wrong with the arguments of listing a run anew. */
+export const checkRelist = (run: string, listing: Listing, open: ReadonlyArray<OpenReview>): InvalidInput | undefined =>
+  firstProblem([["run", idProblem(run)], ...listingProblems(listing), ...openProblems("open", open)])
+
+/** The largest data of a command, in bytes of JSON as UTF-8. */
+export const maxCommandBytes = 1024 * 1024
+
+/** A command with its data as text, or the first thing in it that cannot be stored. */
+export const commandOf = (
+  command: Command
+): Result.Result<Omit<Command, "data"> & { readonly data: string }, Reason> => {
+  const { at, review, run, type } = command
+  const problem = firstProblem([
+    ["run", idProblem(run)],
+    ["type", idProblem(type)],
+    ["at", timeProblem(at)],
+    ["review", review === undefined ? undefined : idProblem(review)]
+  ])
+  if (problem !== undefined) return Result.fail(problem)
+  return Result.mapBoth(encode(command.data, maxCommandBytes), {
+    onSuccess: (data) => ({ run, type, at, data, ...(review === undefined ? {} : { review }) }),
+    onFailure: (refusal): Reason =>
+      refusal._tag === "TooLarge"
+        ? new ValueTooLarge({ run, index: 0, type, bytes: refusal.bytes, limit: maxCommandBytes })
+        : new InvalidInput({ field: `data${refusal.path}`, problem: refusal.problem })
+  })
+}
 
 /** The rows of one append, or the first thing in it that cannot be stored. */
 export const rowsOf = (append: Append): Result.Result<ReadonlyArray<Row>, Reason> => {
-  const { run, expected, events, listing } = append
+  const { run, expected, events, handled = [], listing, reviews } = append
   const problem = firstProblem([
     ["run", idProblem(run)],
     ["expected", integerProblem(expected, 0)],
     ["events", events.length === 0 ? "must hold at least one event" : undefined],
-    ["listing.status", listing && idProblem(listing.status)],
-    ["listing.desk", listing && idProblem(listing.desk)],
-    ["listing.startedAt", listing && timeProblem(listing.startedAt)]
+    ...(listing === undefined ? [] : listingProblems(listing)),
+    ...(reviews?.opened === undefined ? [] : openProblems("reviews.opened", reviews.opened)),
+    ...(reviews?.closed ?? []).map((id, index) => [`reviews.closed[${index}]`, idProblem(id)] as const),
+    ...handled.map((id, index) => [`handled[${index}]`, integerProblem(id, 1)] as const)
   ])
   if (problem !== undefined) return Result.fail(problem)
   const rows: Array<Row> = []
@@ -92,7 +159,7 @@ export const rowsOf = (append: Append): Result.Result<ReadonlyArray<Row>, Reason
           : new InvalidInput({ field: `events[${index}].data${data.failure.path}`, problem: data.failure.problem })
       )
     }
-    rows.push({ run, version: expected + 1 + index, type: event.type, at: event.at, data: data.success })
+    rows.push({ run, version: expected + 1 + index, type: event.type, at: event.at, data: data.success, hash: "" })
   }
   return Result.succeed(rows)
 }
@@ -142,7 +209,7 @@ export const pageOf = (
 
 const recordedOf = (row: Row): Recorded | undefined => {
   try {
-    return { version: row.version, type: row.type, at: row.at, data: JSON.parse(row.data) }
+    return { version: row.version, type: row.type, at: row.at, data: JSON.parse(row.data), hash: row.hash }
   } catch {
     return undefined
   }

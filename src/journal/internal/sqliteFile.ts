@@ -25,7 +25,7 @@ const meanings: Readonly<Record<string, string>> = {
 }
 
 /** The error of a system call on the path. */
-const refused = (location: string, cause: unknown): JournalError => {
+export const refused = (location: string, cause: unknown): JournalError => {
   const code = codeOf(cause)
   if (code === "EACCES" || code === "EPERM" || code === "EROFS") return because(new JournalReadOnly({ location }))
   const meaning = meanings[code]
@@ -43,9 +43,11 @@ const kindOf = (location: string): "file" | "folder" | "other" | "nothing" => {
  * Makes an empty file that only its owner may read; SQLite gives its side files the same mode. Opening it for appending
  * also does no harm when another process was faster, and follows a link to a file that is not there yet.
  */
+export const touch = (location: string): void => closeSync(openSync(location, "a", 0o600))
+
 const create = (location: string): void => {
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
-  closeSync(openSync(location, "a", 0o600))
+  touch(location)
 }
 
 /** The absolute path of a file that exists, may be written, and is a file. Makes it and its folders when missing. */

@@ -1,160 +1,328 @@
+// @effect-diagnostics nodeBuiltinImport:off -- the platform hashes many times as fast.
 /**
- * The journal's operations on an open and migrated SQLite database. A Node file through `sqliteNode.ts`.
+ * A journal's store on an open and migrated SQLite database. A Node file: uses `node:crypto`, and `node:sqlite` through
+ * `sqliteNode.ts`.
  */
+import { hash } from "node:crypto"
 import type { StatementSync } from "node:sqlite"
 
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 
-import type { Journal, Listed, Listing } from "../Journal.ts"
-import { because, VersionConflict, type JournalError } from "./errors.ts"
-import { pages } from "./pages.ts"
-import { checkLimit, checkRange, pageOf, rowsOf, type Row } from "./row.ts"
-import { failWith, patiently, type Sqlite } from "./sqliteNode.ts"
+import type { Filter, Left, Listed, ListedReview, Listing, Reviews, Size } from "../Journal.ts"
+import { root } from "./chain.ts"
+import { because, JournalCorrupt, ReviewTaken, type JournalError } from "./errors.ts"
+import { fencedOff } from "./ownership.ts"
+import type { Row } from "./row.ts"
+import { failWith, isTaken, patiently, type Sqlite } from "./sqliteNode.ts"
+import { claim, ownerOf } from "./sqliteOwner.ts"
+import type { Commit, Head, Store } from "./store.ts"
 
-// The version check is part of the statement, so that the usual append, one event, is one statement and its own commit.
-const insertNext = `
-  INSERT INTO events (run, version, type, at, data)
-  SELECT ?1, ?2, ?3, ?4, ?5
-  WHERE ?2 = 1 + coalesce((SELECT max(version) FROM events WHERE run = ?1), 0)`
+// The epoch check is part of the statement, so that the usual append, one event, is one statement and its own commit. X1
+const insertEvent = `
+  INSERT INTO events (run, version, type, at, data, hash)
+  SELECT ?1, ?2, ?3, ?4, ?5, unhex(?6) WHERE (SELECT epoch FROM owner) = ?7`
 
 const upsertListing = `
-  INSERT INTO runs (run, status, desk, started_at) VALUES (?1, ?2, ?3, ?4)
-  ON CONFLICT (run) DO UPDATE SET status = ?2, desk = ?3, started_at = ?4`
+  INSERT INTO runs (run, status, desk, started_at, wake_at, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+  ON CONFLICT (run) DO UPDATE SET status = ?2, desk = ?3, started_at = ?4, wake_at = ?5, reason = ?6`
 
-const selectVersion = "SELECT coalesce(max(version), 0) AS version FROM events WHERE run = ?1"
+const upsertReview = `
+  INSERT INTO reviews (review, run, kind, task, opened_at, due_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+  ON CONFLICT (review) DO UPDATE SET run = ?2, kind = ?3, task = ?4, opened_at = ?5, due_at = ?6`
+
+const selectHead = `
+  SELECT version, lower(hex(hash)) AS hash FROM events WHERE run = ?1 ORDER BY version DESC LIMIT 1`
 
 const selectPage = `
-  SELECT run, version, type, at, data FROM events
+  SELECT run, version, type, at, data, lower(hex(hash)) AS hash FROM events
   WHERE run = ?1 AND version BETWEEN ?2 AND ?3 ORDER BY version`
+
+const selectReviews = `
+  SELECT review, run, kind, task, opened_at AS "openedAt", due_at AS "dueAt", claimed FROM reviews`
+
+const selectCommands = "SELECT id, run, type, at, data, review FROM commands"
+
+const selectSize = "SELECT count(*) AS events, coalesce(sum(octet_length(data)), 0) AS bytes FROM events"
+
+/** How often the file is asked whether another process has written. */
+const poll = Duration.millis(250)
+
+type Value = string | number | null
 
 /** A statement, its rows known by its text. */
 const rowsFrom = <A>(statement: StatementSync) => ({
-  get: (...params: ReadonlyArray<string | number>): A | undefined => statement.get(...params) as A | undefined,
-  iterate: (...params: ReadonlyArray<string | number>): Iterable<A> => statement.iterate(...params) as Iterable<A>
+  get: (...params: ReadonlyArray<Value>): A | undefined => statement.get(...params) as A | undefined,
+  all: (...params: ReadonlyArray<Value>): ReadonlyArray<A> => statement.all(...params) as unknown as ReadonlyArray<A>,
+  iterate: (...params: ReadonlyArray<Value>): Iterable<A> => statement.iterate(...params) as Iterable<A>
 })
 
-/** The journal of a database. `busyMillis` is how long an operation waits for other processes. */
-export const make = (sqlite: Sqlite, busyMillis: number): Effect.Effect<Journal["Service"], JournalError> => {
+/** Columns that hold nothing are properties that are not there. */
+const present = <A extends object>(row: { readonly [K in keyof A]: A[K] | null }): A =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as A
+
+/** How to use the database: how long an operation waits for other processes, and the lease of an owner. */
+export interface Options {
+  readonly busyMillis: number
+  readonly lease: Duration.Duration
+}
+
+/** The store of a database. */
+export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, JournalError> => {
   const { client, location, native } = sqlite
-  const wait = patiently(busyMillis)
+  const wait = patiently(options.busyMillis)
+  let examined = false
+
+  /** What is wrong with the file, looked at once when SQLite has first said that something is. */
+  const examine = (error: JournalError): JournalError => {
+    if (error.reason._tag !== "JournalCorrupt" || examined) return error
+    examined = true
+    const found = findings()
+    const { detail, ...rest } = error.reason
+    return found === "" ? error : because(new JournalCorrupt({ ...rest, detail: `${detail}; ${found}` }))
+  }
+
+  /** What SQLite finds when it reads the whole file, in a few words; empty when all is well. */
+  const findings = (): string => {
+    try {
+      const rows = native.prepare("PRAGMA quick_check(3)").all()
+      const told = rows.map((row) => String(row["quick_check"]))
+      return told.length === 1 && told[0] === "ok" ? "" : told.join("; ").slice(0, 500)
+    } catch (cause) {
+      return cause instanceof Error ? cause.message : "it cannot be checked"
+    }
+  }
+
   /** One synchronous step against the driver: no other fiber runs inside it. */
-  const step = <A, E>(run: () => Effect.Effect<A, E>): Effect.Effect<A, E | JournalError> =>
+  const attempt = <A, E>(run: () => Effect.Effect<A, E>): Effect.Effect<A, E | JournalError> =>
     Effect.suspend((): Effect.Effect<A, E | JournalError> => {
       try {
         return run()
       } catch (cause) {
-        return failWith(location, cause)
+        return Effect.mapError(failWith(location, cause), examine)
       }
     })
 
-  const runs: Journal["Service"]["runs"] = (filter = {}) =>
+  /** The same, tried again while another process holds the lock. */
+  const step = <A>(run: () => A): Effect.Effect<A, JournalError> => wait(attempt(() => Effect.succeed(run())))
+
+  const runs = ({ desk, dueBy, limit, order = "newest", status }: Filter) =>
     Effect.suspend((): Effect.Effect<ReadonlyArray<Listed>, JournalError> => {
-      const invalid = checkLimit(filter.limit)
-      if (invalid !== undefined) return Effect.fail(because(invalid))
-      const statuses = typeof filter.status === "string" ? [filter.status] : filter.status
+      const statuses = typeof status === "string" ? [status] : status
       if (statuses?.length === 0) return Effect.succeed([])
       const where = client.and([
         ...(statuses === undefined ? [] : [client.in("status", statuses)]),
-        ...(filter.desk === undefined ? [] : [client`desk = ${filter.desk}`]),
+        ...(desk === undefined ? [] : [client`desk = ${desk}`]),
+        ...(dueBy === undefined ? [] : [client`wake_at <= ${dueBy}`]),
+        ...(order === "due" ? [client`wake_at IS NOT NULL`] : []),
         client`TRUE`
       ])
-      const listed = client<Listed>`
-        SELECT r.run, r.status, r.desk, r.started_at AS "startedAt", e.version, e.at AS "updatedAt"
-        FROM (SELECT * FROM runs WHERE ${where} ORDER BY started_at DESC, run LIMIT ${filter.limit ?? -1}) r
-        JOIN events e ON e.run = r.run AND e.version = (SELECT max(version) FROM events WHERE run = r.run)
-        ORDER BY r.started_at DESC, r.run`
+      const by = (prefix: string) => {
+        const column = order === "due" ? "wake_at" : "started_at"
+        return client.literal(`${prefix}${column}${order === "newest" ? " DESC" : ""}, ${prefix}run`)
+      }
+      const listed = client<{ readonly [K in keyof Listed]: Listed[K] | null }>`
+        SELECT r.run, r.status, r.desk, r.started_at AS "startedAt", r.wake_at AS "wakeAt", r.reason,
+          coalesce(e.version, 0) AS version, coalesce(e.at, r.started_at) AS "updatedAt"
+        FROM (SELECT * FROM runs WHERE ${where} ORDER BY ${by("")} LIMIT ${limit ?? -1}) r
+        LEFT JOIN events e ON e.run = r.run AND e.version = (SELECT max(version) FROM events WHERE run = r.run)
+        ORDER BY ${by("r.")}`
       return wait(
         listed.pipe(
-          Effect.map((rows) => rows.map((row) => ({ ...row }))),
+          Effect.map((rows) => rows.map((row) => present<Listed>(row))),
           Effect.catch((cause) => failWith(location, cause))
         )
       )
     })
 
-  return step(() => {
+  return attempt(() => {
     const statements = {
       begin: native.prepare("BEGIN IMMEDIATE"),
       commit: native.prepare("COMMIT"),
-      insert: native.prepare(insertNext),
+      insert: native.prepare(insertEvent),
       list: native.prepare(upsertListing),
-      version: rowsFrom<{ readonly version: number }>(native.prepare(selectVersion)),
+      open: native.prepare(upsertReview),
+      close: native.prepare("DELETE FROM reviews WHERE review = ?1"),
+      handle: native.prepare("DELETE FROM commands WHERE id = ?1"),
+      unclaim: native.prepare("UPDATE reviews SET claimed = NULL WHERE claimed = ?1"),
+      leave: native.prepare("INSERT INTO commands (run, type, at, data, review) VALUES (?1, ?2, ?3, ?4, ?5)"),
+      claim: native.prepare("UPDATE reviews SET claimed = ?1 WHERE review = ?2 AND run = ?3 AND claimed IS NULL"),
+      review: native.prepare("SELECT 1 FROM reviews WHERE review = ?1 AND run = ?2"),
+      epoch: rowsFrom<{ readonly epoch: number }>(native.prepare("SELECT epoch FROM owner")),
+      changed: rowsFrom<{ readonly data_version: number }>(native.prepare("PRAGMA data_version")),
+      head: rowsFrom<Head>(native.prepare(selectHead)),
       page: rowsFrom<Row>(native.prepare(selectPage))
     }
 
-    const currentVersion = (run: string): number => statements.version.get(run)?.version ?? 0
+    const currentEpoch = (): number => statements.epoch.get()?.epoch ?? 0
 
-    const insert = (row: Row): boolean =>
-      Number(statements.insert.run(row.run, row.version, row.type, row.at, row.data).changes) === 1
+    const insert = (epoch: number, { at, data, hash, run, type, version }: Row): boolean =>
+      Number(statements.insert.run(run, version, type, at, data, hash, epoch).changes) === 1
 
     /** Leaves no transaction open, also not the one of a commit that failed. */
     const rollback = (): void => {
       if (native.isTransaction) native.exec("ROLLBACK")
     }
 
-    /** Writes all or nothing; answers with the version that was found instead when it was not the expected one. */
-    const commit = (rows: ReadonlyArray<Row>, listing: Listing | undefined): number | undefined => {
-      const [first, ...rest] = rows
-      if (first === undefined) return undefined
+    /** All of it or nothing; `undefined` when the epoch is another one. */
+    const transaction = <A>(epoch: number | undefined, write: () => A): A | undefined => {
       rollback()
-      if (rest.length === 0 && listing === undefined && insert(first)) return undefined
       statements.begin.run()
       try {
-        const written = insert(first)
-        if (!written) return currentVersion(first.run)
-        for (const row of rest) insert(row)
-        if (listing !== undefined) {
-          statements.list.run(first.run, listing.status, listing.desk, listing.startedAt)
-        }
+        if (epoch !== undefined && currentEpoch() !== epoch) return undefined
+        const written = write()
         statements.commit.run()
-        return undefined
+        return written
       } finally {
         rollback()
       }
     }
 
-    const append: Journal["Service"]["append"] = (append) =>
-      Effect.suspend(() => {
-        const rows = rowsOf(append)
-        if (Result.isFailure(rows)) return Effect.fail(because(rows.failure))
-        const { run, expected, listing } = append
-        return wait(
-          step(() => {
-            const actual = commit(rows.success, listing)
-            return actual === undefined
-              ? Effect.succeed(expected + rows.success.length)
-              : Effect.fail(new VersionConflict({ run, expected, actual }))
+    const list = (run: string, { desk, reason, startedAt, status, wakeAt }: Listing): void =>
+      void statements.list.run(run, status, desk, startedAt, wakeAt ?? null, reason ?? null)
+
+    const review = (run: string, { closed = [], opened = [] }: Reviews): void => {
+      for (const { dueAt, kind, openedAt, review, task } of opened) {
+        statements.open.run(review, run, kind, task ?? null, openedAt, dueAt ?? null)
+      }
+      for (const id of closed) statements.close.run(id)
+    }
+
+    const project = ({ handled = [], listing, reviews, run }: Commit): void => {
+      if (listing !== undefined) list(run, listing)
+      if (reviews !== undefined) review(run, reviews)
+      for (const id of handled) {
+        statements.handle.run(id)
+        statements.unclaim.run(id)
+      }
+    }
+
+    const write = (epoch: number, commits: ReadonlyArray<Commit>): boolean => {
+      const [commit] = commits
+      const [row] = commit?.rows ?? []
+      if (commit === undefined) return true
+      if (commits.length === 1 && commit.rows.length === 1 && row !== undefined && isPlain(commit)) {
+        rollback()
+        return insert(epoch, row)
+      }
+      const written = transaction(epoch, () => {
+        for (const each of commits) {
+          for (const row of each.rows) insert(epoch, row)
+          project(each)
+        }
+        return true
+      })
+      return written === true
+    }
+
+    const fenced = (epoch: number): Effect.Effect<never, JournalError> =>
+      Effect.fail(fencedOff(location, epoch, currentEpoch()))
+
+    const store: Store = {
+      location,
+      digest: (text) => hash("sha256", text, "hex"),
+      gathers: true,
+      claim: claim(sqlite, options),
+      write: (epoch, commits) =>
+        wait(
+          attempt((): Effect.Effect<"written" | "collision", JournalError> => {
+            try {
+              return write(epoch, commits) ? Effect.succeed("written") : fenced(epoch)
+            } catch (cause) {
+              if (!isTaken(cause)) throw cause
+              return Effect.succeed("collision") // X2
+            }
           })
-        )
-      })
-
-    const version: Journal["Service"]["version"] = (run) =>
-      Effect.suspend(() => {
-        const invalid = checkRange(run)
-        return invalid === undefined
-          ? wait(step(() => Effect.succeed(currentVersion(run))))
-          : Effect.fail(because(invalid))
-      })
-
-    const read: Journal["Service"]["read"] = (run, range = {}) =>
-      Stream.unwrap(
-        Effect.gen(function* () {
-          const invalid = checkRange(run, range)
-          if (invalid !== undefined) return yield* because(invalid)
-          const last = Math.min(range.to ?? Number.MAX_SAFE_INTEGER, yield* version(run))
-          return pages(range.from ?? 1, last, (from) =>
-            wait(
-              step(() =>
-                Effect.fromResult(
-                  Result.mapError(pageOf(location, run, from, last, statements.page.iterate(run, from, last)), because)
-                )
+        ),
+      remove: (epoch, run) =>
+        wait(
+          attempt(() => {
+            const removed = transaction(epoch, () => {
+              for (const table of ["events", "runs", "reviews", "commands"]) {
+                native.prepare(`DELETE FROM ${table} WHERE run = ?1`).run(run)
+              }
+              return true
+            })
+            return removed === true ? Effect.void : fenced(epoch)
+          })
+        ),
+      head: (run) =>
+        step(() => {
+          const head = statements.head.get(run)
+          return head === undefined ? { version: 0, hash: root } : { version: head.version, hash: head.hash }
+        }),
+      page: (run, from, to, take) => step(() => take(statements.page.iterate(run, from, to))),
+      runs,
+      reviews: (run) =>
+        step(() => {
+          const order = "ORDER BY opened_at, review"
+          const rows =
+            run === undefined
+              ? rowsFrom<ListedReview>(native.prepare(`${selectReviews} ${order}`)).all()
+              : rowsFrom<ListedReview>(native.prepare(`${selectReviews} WHERE run = ?1 ${order}`)).all(run)
+          return rows.map((row) => present<ListedReview>(row))
+        }),
+      command: ({ at, data, review, run, type }) =>
+        wait(
+          attempt((): Effect.Effect<number, ReviewTaken> => {
+            const left = transaction(undefined, () => {
+              const id = Number(statements.leave.run(run, type, at, data, review ?? null).lastInsertRowid)
+              if (review === undefined || Number(statements.claim.run(id, review, run).changes) === 1) return id
+              const open = statements.review.get(review, run) !== undefined
+              rollback()
+              return new ReviewTaken({ run, review, found: open ? "claimed" : "not-open" })
+            })
+            if (left === undefined) return Effect.die(new Error("a command does not depend on the epoch"))
+            return typeof left === "number" ? Effect.succeed(left) : Effect.fail(left)
+          })
+        ),
+      commands: (run) =>
+        step(() => {
+          interface Stored extends Omit<Left, "data"> {
+            readonly data: string
+          }
+          const rows =
+            run === undefined
+              ? rowsFrom<Stored>(native.prepare(`${selectCommands} ORDER BY id`)).all()
+              : rowsFrom<Stored>(native.prepare(`${selectCommands} WHERE run = ?1 ORDER BY id`)).all(run)
+          return rows.map((row): Left => ({ ...present<Stored>(row), data: JSON.parse(row.data) }))
+        }),
+      owner: wait(ownerOf(sqlite)),
+      size: (run) =>
+        step(() => {
+          const row =
+            run === undefined
+              ? rowsFrom<Size>(native.prepare(selectSize)).get()
+              : rowsFrom<Size>(native.prepare(`${selectSize} WHERE run = ?1`)).get(run)
+          return { events: row?.events ?? 0, bytes: row?.bytes ?? 0 }
+        }),
+      check: Effect.flatMap(step(findings), (found) =>
+        found === "" ? Effect.void : Effect.fail(because(new JournalCorrupt({ location, detail: found })))
+      ),
+      changes: Stream.unwrap(
+        Effect.sync(() => {
+          let seen = statements.changed.get()?.data_version
+          return Stream.tick(poll).pipe(
+            Stream.mapEffect(() =>
+              Effect.orElseSucceed(
+                step(() => statements.changed.get()?.data_version),
+                () => seen
               )
-            )
+            ),
+            Stream.filter((version) => {
+              const changed = version !== seen
+              seen = version
+              return changed
+            }),
+            Stream.map(() => undefined)
           )
         })
       )
-
-    return Effect.succeed({ append, read, version, runs })
+    }
+    return Effect.succeed(store)
   })
 }
+
+const isPlain = ({ handled, listing, reviews }: Commit): boolean =>
+  listing === undefined && reviews === undefined && (handled === undefined || handled.length === 0)

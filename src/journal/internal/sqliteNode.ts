@@ -65,6 +65,9 @@ const driverError = (cause: unknown): unknown => (SqlError.isSqlError(cause) ? c
 /** Whether SQLite said that the file is not a database. */
 export const isNotADatabase = (cause: unknown): boolean => resultCode(driverError(cause)) === code.notADatabase
 
+/** Whether SQLite said that a key is there already. */
+export const isTaken = (cause: unknown): boolean => resultCode(driverError(cause)) === code.constraint
+
 /** What an error of the driver means, or `undefined` when it is not one: then it is a bug. */
 export const reasonOf = (location: string, cause: unknown): Reason | undefined => {
   const error = driverError(cause)

@@ -1,5 +1,6 @@
+// @effect-diagnostics nodeBuiltinImport:off -- the platform hashes many times as fast.
 /**
- * The tables of a journal in SQLite, and how a file gets to have them.
+ * The tables of a journal in SQLite, and how a file gets to have them. A Node file: uses `node:crypto`.
  *
  * **Details**
  *
@@ -8,11 +9,15 @@
  * - Data is TEXT: as fast as BLOB by measurement, and readable with the `sqlite3` command and its JSON functions.
  * - What has been released is never edited: a change of the tables is one more entry of {@link migrations}.
  */
+import { hash } from "node:crypto"
+
 import * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
 import type * as SqlError from "effect/sql/SqlError"
 
+import { canonicalRow, root } from "./chain.ts"
 import { because, JournalTooNew, JournalUnavailable, NotAJournal, type JournalError, type Reason } from "./errors.ts"
+import type { Row } from "./row.ts"
 import { failWith, isNotADatabase, patiently, type Sqlite } from "./sqliteNode.ts"
 
 /** "ESPL". */
@@ -48,8 +53,64 @@ const migrations: ReadonlyArray<Migration> = [
         media_type TEXT NOT NULL,
         size INTEGER NOT NULL,
         bytes BLOB NOT NULL
-      ) STRICT`)
+      ) STRICT`),
+  (sql) =>
+    Effect.gen(function* () {
+      yield* sql`ALTER TABLE events ADD COLUMN hash BLOB NOT NULL DEFAULT x''`
+      yield* chainAll(sql)
+      yield* sql`ALTER TABLE runs ADD COLUMN wake_at INTEGER`
+      yield* sql`ALTER TABLE runs ADD COLUMN reason TEXT`
+      yield* sql`CREATE INDEX runs_by_status ON runs (status, wake_at)`
+      yield* sql`
+        CREATE TABLE reviews (
+          review TEXT NOT NULL PRIMARY KEY,
+          run TEXT NOT NULL,
+          kind TEXT NOT NULL,
+          task TEXT,
+          opened_at INTEGER NOT NULL,
+          due_at INTEGER,
+          claimed INTEGER
+        ) STRICT`
+      yield* sql`
+        CREATE TABLE commands (
+          id INTEGER PRIMARY KEY AUTOINCREMENT,
+          run TEXT NOT NULL,
+          type TEXT NOT NULL,
+          at INTEGER NOT NULL,
+          data TEXT NOT NULL,
+          review TEXT
+        ) STRICT`
+      yield* sql`
+        CREATE TABLE owner (
+          id INTEGER PRIMARY KEY CHECK (id = 1),
+          epoch INTEGER NOT NULL,
+          name TEXT NOT NULL,
+          since INTEGER NOT NULL,
+          heartbeat_at INTEGER NOT NULL,
+          released INTEGER NOT NULL
+        ) STRICT`
+    })
 ]
+
+/** Chains the events that were written before there was a chain, some hundred rows at a time. */
+const chainAll = Effect.fnUntraced(function* (sql: SqlClient.SqlClient) {
+  let run = ""
+  let version = 0
+  let previous = root
+  for (;;) {
+    const rows = yield* sql<Omit<Row, "hash">>`
+      SELECT run, version, type, at, data FROM events
+      WHERE (run, version) > (${run}, ${version}) ORDER BY run, version LIMIT 500`
+    if (rows.length === 0) return
+    for (const row of rows) {
+      if (row.run !== run) previous = root
+      previous = hash("sha256", canonicalRow(previous, row), "hex")
+      yield* sql`UPDATE events SET hash = unhex(${previous}) WHERE run = ${row.run} AND version = ${row.version}`
+      run = row.run
+      version = row.version
+    }
+  }
+})
 
 /** The schema version that this release writes. */
 export const schemaVersion = migrations.length
