@@ -9,7 +9,8 @@ const event = (version: number, type: string, data: Readonly<Record<string, stri
   version,
   type,
   at: version * 10,
-  data: { note: `${type} ${version}`, ...data }
+  data: { note: `${type} ${version}`, ...data },
+  hash: ""
 })
 
 const started = event(1, "RunStarted", {})
