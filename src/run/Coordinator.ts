@@ -28,12 +28,14 @@
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
 import type { Amount } from "./Budget.ts"
 import type * as Contract from "./Contract.ts"
+import { millisOf } from "./internal/declared.ts"
 import type { Envelope, ErrorInfo, Evidence, Usage } from "./Result.ts"
 import type { Containment, PlannedTask, Purpose, ReviewReason, StopReason } from "./RunEvent.ts"
 import type { Answer, Consult, TaskState } from "./RunState.ts"
@@ -99,6 +101,10 @@ export interface TaskData extends Omit<Contract.Fields, "task" | "version"> {
  * - `worker`: a registered name, `domain.worker`, asked first. `capability`: what it takes; enough without a worker.
  * - `by`: a coordinator that carries it out with tasks of its own, instead of a worker. `input` is then what those begin with.
  * - `needs`: ids of tasks that come before. Default none.
+ * - `after`: how long it waits once everything that it needs has ended, a finite duration >= 0, counted in milliseconds. It is
+ *   kept by the journal: the run may be put down and taken up again meanwhile, and nothing is held (see `Run.Watching` for who
+ *   waits). Its deadline begins with its first order, as always; those of the run and of the tasks around it run on. Default:
+ *   not at all.
  * - `input`: the worker's named inputs as plain values, from the outputs of the tasks before it and what the group began
  *   with. Default none.
  * - `acceptMissing`: run even when a need gave no result. Default false.
@@ -123,6 +129,7 @@ export interface Task<in Input = unknown, out R = never> extends Omit<Contract.F
   readonly capability?: string | undefined
   readonly by?: Coordinator<never, R> | undefined
   readonly needs?: ReadonlyArray<string> | undefined
+  readonly after?: Duration.Input | undefined
   readonly input?: ((accepted: Accepted, input: Input) => { readonly [name: string]: unknown }) | undefined
   readonly acceptMissing?: boolean | undefined
   readonly fresh?: boolean | undefined
@@ -352,15 +359,19 @@ export type Requires<C> = C extends Coordinator<never, infer R> ? R : never
  * @category conversions
  * @since 0.1.0
  */
-export const planned = (task: Task<never, unknown>, prefix = "", template = prefix): PlannedTask => ({
-  id: `${prefix}${task.id}`,
-  needs: (task.needs ?? []).map((need) => `${prefix}${need}`),
-  ...(task.worker === undefined ? {} : { worker: task.worker }),
-  ...(task.capability === undefined ? {} : { capability: task.capability }),
-  acceptMissing: task.acceptMissing ?? false,
-  ...(template === prefix ? {} : { template: `${template}${task.id}` }),
-  ...(task.by === undefined ? {} : { group: task.by.kind })
-})
+export const planned = (task: Task<never, unknown>, prefix = "", template = prefix): PlannedTask => {
+  const afterMillis = task.after === undefined ? undefined : millisOf(task.after)
+  return {
+    id: `${prefix}${task.id}`,
+    needs: (task.needs ?? []).map((need) => `${prefix}${need}`),
+    ...(task.worker === undefined ? {} : { worker: task.worker }),
+    ...(task.capability === undefined ? {} : { capability: task.capability }),
+    acceptMissing: task.acceptMissing ?? false,
+    ...(template === prefix ? {} : { template: `${template}${task.id}` }),
+    ...(task.by === undefined ? {} : { group: task.by.kind }),
+    ...(afterMillis === undefined || afterMillis === 0 ? {} : { afterMillis })
+  }
+}
 
 /**
  * A task made in the run as the journal knows it, with its contract as an amendment.

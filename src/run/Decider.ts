@@ -56,7 +56,8 @@ import type {
   ReviewReason,
   RunEnd,
   StopReason,
-  TaskEnd
+  TaskEnd,
+  TimerPurpose
 } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"
 
@@ -259,7 +260,7 @@ export interface Review {
  *   supervisor's own word. `Recall`: call an order back.
  * - `OpenGroup`: have a task carried out by tasks of its own, of its coordinator or of an answer. `AddTasks`, `StopGroup`,
  *   `Merge`: what a group needs. `result`: the task whose result is the group's.
- * - `Consult`: ask for a choice. `Review`: ask a person.
+ * - `Consult`: ask for a choice. `Review`: ask a person. `SetTimer`: have the task wait for `millis` from now.
  *
  * @category models
  * @since 0.1.0
@@ -320,6 +321,7 @@ export type Action =
   | { readonly _tag: "Merge"; readonly group: string; readonly result?: string | undefined }
   | { readonly _tag: "Consult"; readonly subject: string; readonly purpose: Purpose; readonly note: string }
   | Review
+  | { readonly _tag: "SetTimer"; readonly task: string; readonly purpose: TimerPurpose; readonly millis: number }
   | {
       readonly _tag: "EndTask"
       readonly task: string
@@ -376,7 +378,8 @@ export const decide = (state: RunState, spec: Spec): ReadonlyArray<Action> => {
     if (action !== undefined) actions.push(action)
     else if (whom !== undefined) awaited.add(whom)
   }
-  if (actions.length > 0 || state.running > 0 || state.consulting > 0 || state.reviews.size > 0) return actions
+  if (actions.length > 0 || state.running > 0 || state.consulting > 0) return actions
+  if (state.reviews.size > 0 || state.timers.length > 0) return actions
   // D3. What can never become ready is named, and the run ends.
   return [spec.merges && state.groups.get("")?.merged === false ? { _tag: "Merge", group: "" } : finish(state, spec)]
 }

@@ -35,10 +35,11 @@ import type { Tier } from "./Autonomy.ts"
 import { plus } from "./internal/amounts.ts"
 import { applyEvent, type Draft } from "./internal/apply.ts"
 import { hasOutput } from "./internal/applying/draft.ts"
+import { wakeAt } from "./internal/applying/timers.ts"
 import { sealed } from "./internal/plain.ts"
 import type { Envelope, Evidence, Missing as MissingPart, Usage } from "./Result.ts"
 import type { Of, PlannedTask, RunEvent, StopReason, TaskEnd } from "./RunEvent.ts"
-import type { RunStatus } from "./RunState.ts"
+import type { RunState, RunStatus } from "./RunState.ts"
 
 /**
  * What came of one task.
@@ -97,6 +98,8 @@ export interface Review extends Omit<Of<"ReviewOpened">, "_tag"> {}
  * - `degraded`: complete, but not as it was meant to be: by another worker than the one that is named, because that one
  *   failed or could not have it; by a new plan, or the fallback of a router or a planner; on something partial inside; or
  *   with a confidence below the threshold. What is split or followed up by those who were to do it is not degraded.
+ * - `wakeAt`: of a run that waits, when it goes on by itself if it is taken up then, in milliseconds since 1970; see
+ *   `RunState.wakeAt`. Absent when only people can make it go on.
  * - `tier`: the autonomy that it had at the end. `usage`: what all dispatches and decisions of the run used.
  * - `output`: the merged answer, where the desk asks for one. `conflicts`, `leftOut`: what the merge left open and out.
  * - `outputRef`: as of a task.
@@ -120,6 +123,7 @@ export interface Outcome {
   readonly degraded: boolean
   readonly startedAt: number
   readonly endedAt?: number | undefined
+  readonly wakeAt?: number | undefined
   readonly note: string
   readonly tier: Tier
   readonly usage: Usage
@@ -144,8 +148,8 @@ export interface Outcome {
  * - `references`: where the outputs are that stand and are only there by reference, each once.
  * - `restore`: puts values in place of references, by hash.
  * - `usage`: what all dispatches of a task, and of the tasks that carry it out, have used so far.
- * - `outcome`: as of now; `undefined` before the first event. `waiting`: whether nothing but people can make it go on, which
- *   the state of the run knows. Default false.
+ * - `outcome`: as of now; `undefined` before the first event. `state`: of the run, which knows whether it waits and until
+ *   when. Default: it does not wait.
  *
  * @category folding
  * @since 0.1.0
@@ -158,7 +162,7 @@ export interface Fold {
   readonly references: () => ReadonlyArray<Reference>
   readonly restore: (values: ReadonlyMap<string, Schema.Json>) => void
   readonly usage: (task: string) => Usage
-  readonly outcome: (waiting?: boolean | undefined) => Outcome | undefined
+  readonly outcome: (state?: RunState | undefined) => Outcome | undefined
 }
 
 interface Entry {
@@ -307,8 +311,10 @@ export const fold = (): Fold => {
       if (whole !== undefined) whole = { ...whole, result: filled(whole.result, values) }
     },
     usage: (task) => ({ ...entries.get(task)?.usage }),
-    outcome: (waiting = false) => {
+    outcome: (state) => {
       if (head === undefined) return undefined
+      const waiting = state?.status === "waiting"
+      const wakes = state === undefined ? undefined : wakeAt(state)
       const results: Array<readonly [string, TaskOutcome]> = []
       for (const [task, entry] of entries) results.push([task, outcomeOf(task, entry)])
       const missing = end.status === "completed" ? [] : [...lacking(entries, whole)]
@@ -327,6 +333,7 @@ export const fold = (): Fold => {
         ...head,
         ...end,
         ...(waiting && end.status === "running" ? { status: "waiting" as const } : {}),
+        ...(wakes === undefined ? {} : { wakeAt: wakes }),
         tier,
         usage: { ...usage },
         ...(output === undefined ? {} : { output }),
@@ -470,5 +477,5 @@ export const of = (events: Iterable<RunEvent>): Outcome | undefined => {
     const next = applyEvent(state, event)
     if (typeof next !== "string") state = next
   }
-  return all.outcome(state?.status === "waiting")
+  return all.outcome(state)
 }

@@ -157,6 +157,7 @@ const ours: ReadonlySet<string> = new Set([
   "capability",
   "by",
   "needs",
+  "after",
   "input",
   "acceptMissing",
   "fresh",

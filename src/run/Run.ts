@@ -60,18 +60,21 @@
  */
 import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Random from "effect/Random"
 import * as EffectResult from "effect/Result"
 import * as Stream from "effect/Stream"
 
+import { durationOf, readDuration } from "../internal/options.ts"
 import * as Journal from "../journal/Journal.ts"
 import type * as Supervisor from "../Supervisor.ts"
 import type * as Tree from "../Tree.ts"
 import * as Autonomy from "./Autonomy.ts"
 import * as Contract from "./Contract.ts"
 import * as Desk from "./Desk.ts"
+import { wakeAt } from "./internal/applying/timers.ts"
 import { candidates } from "./internal/closest.ts"
 import { make } from "./internal/executor.ts"
 import { isRecord, quoted } from "./internal/given.ts"
@@ -115,6 +118,9 @@ export { cancel, changeTier, decide, type Deciding } from "./internal/commanding
  *   called again, and that is logged.
  * - `onTreeEvent`: the same for the tree of a desk that the run opens itself.
  * - `log`: whether the tree logs crashes and give-ups. Default true. Only for a desk that the run opens itself.
+ * - `waitFor`: how far ahead the next timer may be for it to be waited for here, >= 0, `"Infinity"` for all of them. A run
+ *   that waits for a later one ends here as `waiting`. Default 1 minute: below that, putting a run down and opening its desk
+ *   anew costs more than it saves; above it, a process would hold a desk and a fiber for nothing.
  *
  * @category models
  * @since 0.1.0
@@ -123,7 +129,11 @@ export interface Watching {
   readonly onEvent?: ((event: RunEvent) => void) | undefined
   readonly onTreeEvent?: ((event: Tree.Event) => void) | undefined
   readonly log?: boolean | undefined
+  readonly waitFor?: Duration.Input | undefined
 }
+
+const waitForMillis = (where: string, { waitFor = "1 minute" }: Watching = {}): number =>
+  Duration.toMillis(durationOf(where, "waitFor", waitFor, "zero"))
 
 /**
  * What a run begins with.
@@ -165,7 +175,8 @@ const startOptions: ReadonlyArray<keyof StartOptions<unknown>> = [
   "tier",
   "onEvent",
   "onTreeEvent",
-  "log"
+  "log",
+  "waitFor"
 ]
 
 /** What is wrong with what a run is to begin with, beside the values of its input and its limits. */
@@ -188,6 +199,10 @@ const wrongOptions = (options: unknown): ReadonlyArray<Problem> => {
   check("onEvent", "must be a function", Predicate.isFunction)
   check("onTreeEvent", "must be a function", Predicate.isFunction)
   check("log", "must be true or false", Predicate.isBoolean)
+  check("waitFor", "must be a duration >= 0", (waitFor) => {
+    const duration = readDuration(waitFor)
+    return duration !== undefined && Duration.toMillis(duration) >= 0
+  })
   return problems
 }
 
@@ -198,8 +213,9 @@ const idPattern = /^[A-Za-z0-9][\w.-]{0,99}$/
  *
  * **Details**
  *
- * - Succeeds with the outcome whatever became of the tasks. A run that only people can make go on ends here as `waiting`:
- *   it is in the journal, with its questions, and holds nothing. {@link decide} answers them, {@link resume} goes on.
+ * - Succeeds with the outcome whatever became of the tasks. A run that only people can make go on, or a timer that is further
+ *   ahead than `waitFor`, ends here as `waiting`: it is in the journal, with its questions and the time at which it wants to
+ *   go on (`wakeAt`), and holds nothing. {@link decide} answers them, {@link resume} goes on.
  * - When it is interrupted, the run is left suspended.
  *
  * @see {@link startIn} for a desk that is open already
@@ -228,7 +244,9 @@ export const start = <Input, R>(
  *
  * - Tasks that have ended are not done again. An order under way is given again, under the same dispatch id, with the
  *   attempts that it had left.
- * - A run that is over is not touched, and neither is one that waits for people: its outcome is read.
+ * - A run that is over is not touched, and neither is one that waits for people, or for a timer that is further ahead than
+ *   `waitFor`: its outcome is read.
+ * - What became due while nobody carried the run out comes first, in order, each with its true time.
  * - Outputs that were kept by reference are read back first; one that is gone or damaged is a `RunUntrusted`.
  *
  * @see {@link resumeIn} for a desk that is open already
@@ -286,7 +304,8 @@ export const startIn: <Input>(
     const accounts = { ...(Object.keys(amount).length === 0 ? {} : { run: amount }), ...desk.budgets }
     const journal = yield* Journal.Journal
     const at = Math.floor(yield* Clock.currentTimeMillis)
-    const executor = yield* make(office, journal, run, options.onEvent)
+    const manner = { onEvent: options.onEvent, waitForMillis: waitForMillis("Run.start", options) }
+    const executor = yield* make(office, journal, run, manner)
     const started: RunEvent = {
       _tag: "RunStarted",
       at,
@@ -352,14 +371,17 @@ export const resumeIn: (
   RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunError,
   Journal.Journal
 > = Effect.fnUntraced(function* (office: Office.Office, run: string, options?: Watching | undefined) {
+  const manner = { onEvent: options?.onEvent, waitForMillis: waitForMillis("Run.resume", options) }
   if (office.live.has(run)) return yield* new RunBusy({ run })
   const { desk } = office
   const { fold, state } = yield* readRun(run)
-  const known = fold.outcome(state.status === "waiting")
-  if ((isFinished(state.status) || state.status === "waiting") && known !== undefined) return known
-  const journal = yield* Journal.Journal
+  const known = fold.outcome(state)
   const at = Math.floor(yield* Clock.currentTimeMillis)
-  const executor = yield* make(office, journal, run, options?.onEvent, state, fold)
+  const wakes = wakeAt(state)
+  const sleeps = state.status === "waiting" && (wakes === undefined || wakes - at > manner.waitForMillis)
+  if ((isFinished(state.status) || sleeps) && known !== undefined) return known
+  const journal = yield* Journal.Journal
+  const executor = yield* make(office, journal, run, manner, state, fold)
   const input = desk.decodeInput(fold.input())
   const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
   const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
@@ -372,13 +394,15 @@ export const resumeIn: (
     yield* executor.suspend("version-mismatch", mismatch.message, at)
     return yield* mismatch
   }
-  // A step ends with something under way, or with a run that waits for people.
+  // A step ends with something under way, or with a run that waits for people or for a timer.
   const waited = state.running + state.consulting === 0
   const why =
     state.status === "suspended"
       ? `it was suspended (${state.suspended})`
       : waited
-        ? "what it waited for is decided"
+        ? wakes === undefined
+          ? "what it waited for is decided"
+          : "its next timer is due, or will be soon"
         : "it was cut off"
   const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
   const note = `Taken up at version ${state.version}: ${why}${rest}`
@@ -428,6 +452,6 @@ export const outcome = (
   run: string
 ): Effect.Effect<Outcome.Outcome, RunNotFound | RunUntrusted | Journal.JournalError, Journal.Journal> =>
   Effect.flatMap(readRun(run), ({ fold, state }) => {
-    const known = fold.outcome(state.status === "waiting")
+    const known = fold.outcome(state)
     return known === undefined ? Effect.fail(new RunNotFound({ run })) : Effect.succeed(known)
   })

@@ -26,6 +26,7 @@
  * | `Reported` | the dispatch is over, with its result |
  * | `Overrun` | a dispatch used more than was reserved for it; the account is closed |
  * | `ReviewOpened` `ReviewDecided` | a person is asked, and what was decided |
+ * | `TimerSet` `TimerFired` | something waits until a time, and that time has come |
  * | `TaskEnded` | the task reached a state that it does not leave |
  * | `HealthChanged` | a worker is routed around, or is back |
  * | `AutonomyChanged` | who changed the tier, and why |
@@ -64,6 +65,7 @@ import {
   StopReason,
   SuspendReason,
   TaskEnd,
+  TimerPurpose,
   WorkerHealth
 } from "./internal/vocabulary.ts"
 import { ErrorKind, Envelope, ErrorInfo, Missing, Usage } from "./Result.ts"
@@ -395,6 +397,40 @@ export const ReviewDecided = Schema.TaggedStruct("ReviewDecided", {
 })
 
 /**
+ * **Details**
+ *
+ * - `timer`: `run/timer/n`, n from 1. `subject`: the task; empty for the run itself.
+ * - `due`: when its time comes, in milliseconds since 1970.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const TimerSet = Schema.TaggedStruct("TimerSet", {
+  at,
+  timer: Schema.String,
+  subject: Schema.String,
+  purpose: TimerPurpose,
+  due: Schema.Finite,
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `due`: when its time came; `at` is when that was noticed, which may be much later.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const TimerFired = Schema.TaggedStruct("TimerFired", {
+  at,
+  timer: Schema.String,
+  subject: Schema.String,
+  due: Schema.Finite,
+  note
+})
+
+/**
  * @category models
  * @since 0.1.0
  */
@@ -435,11 +471,17 @@ export const AutonomyChanged = Schema.TaggedStruct("AutonomyChanged", {
  * **Details**
  *
  * - `subject`: the task; empty for the run itself.
+ * - `due`: when its time was over; `at` is when that was noticed. Old journals do not have it.
  *
  * @category models
  * @since 0.1.0
  */
-export const DeadlinePassed = Schema.TaggedStruct("DeadlinePassed", { at, subject: Schema.String, note })
+export const DeadlinePassed = Schema.TaggedStruct("DeadlinePassed", {
+  at,
+  subject: Schema.String,
+  due: Schema.optionalKey(Schema.Finite),
+  note
+})
 
 /**
  * @category models
@@ -517,6 +559,8 @@ export const RunEvent = Schema.Union([
   Overrun,
   ReviewOpened,
   ReviewDecided,
+  TimerSet,
+  TimerFired,
   TaskEnded,
   HealthChanged,
   AutonomyChanged,

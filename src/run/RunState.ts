@@ -14,11 +14,13 @@
  *   they came, and no task is in both; `open` counts the tasks that have not ended, `running` the open dispatches, `consulting` the choices that
  *   were asked for and not answered.
  *   `timed` holds the tasks whose time is running.
- * - S6. A run is `waiting` exactly when reviews are open and nothing else is under way.
+ * - S6. A run is `waiting` exactly when reviews or timers are open and nothing else is under way.
  * - S7. Every task belongs to one group; the run's own group has the empty id. A group's counts are those of its tasks.
  * - S8. `size` is at least the bytes of the state's own texts; tasks that would bring it over {@link largest} are refused.
  * - S9. Of one effect, by name and arguments, at most one is not settled. One that was done is known for as long as its task
  *   goes on, one that is not settled until it is, one that did not happen not at all.
+ * - S10. `timers` holds those that are open, by when they are due and then in the order in which they were set. They fire in
+ *   that order, none before it is due; one of a task that ended is gone.
  *
  * **Example** (Only valid transitions exist)
  *
@@ -40,6 +42,7 @@ import { Tier } from "./Autonomy.ts"
 import * as Budget from "./Budget.ts"
 import { applyEvent, copy, type Draft } from "./internal/apply.ts"
 import { largest as bound } from "./internal/applying/draft.ts"
+import * as timing from "./internal/applying/timers.ts"
 import { ErrorInfo, ErrorKind, Missing, Status } from "./Result.ts"
 import {
   Containment,
@@ -54,6 +57,7 @@ import {
   StopReason,
   SuspendReason,
   TaskEnd,
+  TimerPurpose,
   WorkerHealth,
   type RunEvent
 } from "./RunEvent.ts"
@@ -173,7 +177,9 @@ export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
  *
  * - `parent`: the group that it belongs to.
  * - `unmet`: how many of its needs have not ended; `lost`: those that ended without an output.
- * - `routed`: the worker that was chosen and not dispatched yet. `dispatch`: the open one; `attempts`: failed in it.
+ * - `timer`: the open one that it waits for before it is ready.
+ * - `routed`: the worker that was chosen and not dispatched yet. `dispatch`: the open one; `attempts`: failed in it, and
+ *   `retryAt`: before which the next one does not begin.
  * - `result`: version of the event that holds the output that stands.
  * - `expansions`: how it was carried out by tasks of its own so far. `ladder`: the tries before this index no longer count
  *   for recovery, because a person had it tried anew.
@@ -193,6 +199,7 @@ export const TaskState = Schema.Struct({
   status: TaskStatus,
   unmet: Schema.Int,
   lost: Schema.Array(Schema.String),
+  timer: Schema.optionalKey(Schema.String),
   routed: Schema.optionalKey(Schema.String),
   dispatch: Schema.optionalKey(
     Schema.Struct({
@@ -200,7 +207,8 @@ export const TaskState = Schema.Struct({
       worker: Schema.String,
       at: Schema.Finite,
       digest: Schema.optionalKey(Schema.String),
-      recalled: Schema.optionalKey(StopReason)
+      recalled: Schema.optionalKey(StopReason),
+      retryAt: Schema.optionalKey(Schema.Finite)
     })
   ),
   dispatches: Schema.Int,
@@ -309,6 +317,22 @@ export const ReviewState = Schema.Struct({
   note: Schema.String
 })
 
+/** @since 0.1.0 */
+export interface TimerState extends Schema.Schema.Type<typeof TimerState> {}
+
+/**
+ * A timer that has not fired. See {@link RunEvent.TimerSet}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const TimerState = Schema.Struct({
+  timer: Schema.String,
+  subject: Schema.String,
+  purpose: TimerPurpose,
+  due: Schema.Finite
+})
+
 /**
  * States of a run.
  *
@@ -346,6 +370,8 @@ export const RunState = Schema.Struct({
   groups: Schema.ReadonlyMap(Schema.String, GroupState),
   reviews: Schema.ReadonlyMap(Schema.String, ReviewState),
   reviewed: Schema.Int,
+  timers: Schema.Array(TimerState),
+  timersSet: Schema.Int,
   consulted: Schema.Int,
   consulting: Schema.Int,
   health: Schema.ReadonlyMap(
@@ -412,6 +438,24 @@ export const isFinished = (status: RunStatus): status is RunEnd => RunEnd.litera
  * @since 0.1.0
  */
 export const isEnded = (status: TaskStatus): status is TaskEnd => TaskEnd.literals.some((end) => end === status)
+
+/**
+ * When a run that waits goes on by itself: the earliest of its timers, and of the deadlines that run beside them.
+ *
+ * **Details**
+ *
+ * - In milliseconds since 1970. `undefined` for a run that does not wait, and for one that only people can make go on.
+ * - It may lie in the past: then it is time to take the run up.
+ *
+ * **Gotchas**
+ *
+ * While a run waits only for people its deadlines stand still. While a timer of its own is open they run on, until that timer
+ * is due; from then on it is nobody's but the executor's fault that nothing happens, and they stand still again.
+ *
+ * @category accessors
+ * @since 0.1.0
+ */
+export const wakeAt: (state: RunState) => number | undefined = timing.wakeAt
 
 /**
  * What the state is after an event, or why the event cannot happen. `undefined` is the state before the first event.

@@ -435,7 +435,7 @@ describe("what a run is given", () => {
     [{ limits: { token: 5 } }, "limits.token is not a known field"],
     [{ onEvent: "log" }, 'onEvent must be a function, got "log"'],
     [{ log: "no" }, 'log must be true or false, got "no"'],
-    [{ teir: "low" }, "teir is not a known option; known are tier, id, log, input, limits and 2 more"]
+    [{ teir: "low" }, "teir is not a known option; known are tier, id, log, input, limits and 3 more"]
   ]
   const made = Desk.make("desk", desk)
 

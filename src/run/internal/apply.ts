@@ -12,6 +12,7 @@ import * as orders from "./applying/orders.ts"
 import * as reviews from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
 import { end } from "./applying/tasks.ts"
+import * as timers from "./applying/timers.ts"
 import { isQuorum } from "./enough.ts"
 import { RunEnd } from "./vocabulary.ts"
 
@@ -32,12 +33,14 @@ export const applyEvent = (draft: Draft | undefined, event: RunEvent): Draft | s
     return "the run is suspended" // S4
   }
   const outside = fromOutside.has(event._tag)
-  // Nobody carries out a run that waits or was put down: until people have their say, its time stands still.
-  const still = outside && draft.status !== "running" ? timed(draft) : undefined
+  // Nobody carries out a run that waits or was put down: until people have their say, its time stands still, as far as no
+  // timer of its own is what it waits for.
+  const still =
+    outside && draft.status !== "running" ? { tasks: timed(draft), since: timers.stillSince(draft) } : undefined
   const refused = change(draft, event)
   if (refused !== undefined) return refused
   draft.version += 1 // S1
-  if (still !== undefined) postpone(draft, still, event.at - draft.lastAt)
+  if (still !== undefined) postpone(draft, still.tasks, still.since, event.at)
   // What people say is no sign that somebody carries the run out.
   if (!outside || still !== undefined) draft.lastAt = Math.max(draft.lastAt, event.at)
   if (draft.status === "running" || draft.status === "waiting") draft.status = isWaiting(draft) ? "waiting" : "running"
@@ -62,7 +65,7 @@ export const fromOutside: ReadonlySet<string> = new Set(["ReviewDecided", "Auton
 
 // S6
 const isWaiting = (draft: Draft): boolean =>
-  draft.reviews.size > 0 &&
+  (draft.reviews.size > 0 || draft.timers.length > 0) &&
   draft.cancelled === undefined &&
   draft.running === 0 &&
   draft.consulting === 0 &&
@@ -96,6 +99,8 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     groups: new Map(),
     reviews: new Map(),
     reviewed: 0,
+    timers: [],
+    timersSet: 0,
     consulted: 0,
     consulting: 0,
     health: new Map(),
@@ -142,6 +147,10 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
       return reviews.opened(draft, event)
     case "ReviewDecided":
       return reviews.decided(draft, event)
+    case "TimerSet":
+      return timers.set(draft, event)
+    case "TimerFired":
+      return timers.fired(draft, event)
     case "HealthChanged": {
       const { health, until, worker } = event
       if (health === "healthy") draft.health.delete(worker)
@@ -211,13 +220,15 @@ const timed = (draft: Draft): ReadonlyArray<string> => {
   return ids
 }
 
-/** Moves the deadline of the run, and those of these tasks. */
-const postpone = (draft: Draft, tasks: ReadonlyArray<string>, millis: number): void => {
+/** Moves the deadline of the run, and those of these tasks, unless they had passed before their time stood still. */
+const postpone = (draft: Draft, tasks: ReadonlyArray<string>, since: number, at: number): void => {
+  const millis = at - since
   if (millis <= 0) return
-  if (draft.deadlineAt !== undefined && !draft.expired) draft.deadlineAt += millis
+  const moves = (deadline: number | undefined): deadline is number => deadline !== undefined && deadline > since
+  if (moves(draft.deadlineAt) && !draft.expired) draft.deadlineAt += millis
   for (const id of tasks) {
     const task = draft.tasks.get(id)
-    if (task?.deadlineAt !== undefined) draft.tasks.set(id, { ...task, deadlineAt: task.deadlineAt + millis })
+    if (moves(task?.deadlineAt)) draft.tasks.set(id, { ...task, deadlineAt: task.deadlineAt + millis })
   }
 }
 
@@ -237,9 +248,9 @@ const suspend = (draft: Draft, { interrupted = [], reason }: Of<"RunSuspended">)
   return undefined
 }
 
-/** While nobody carried the run out its deadlines stood still. */
+/** While nobody carried the run out its deadlines stood still; its own timers ran on. */
 const resume = (draft: Draft, { at }: Of<"RunResumed">): undefined => {
-  postpone(draft, timed(draft), at - draft.lastAt)
+  postpone(draft, timed(draft), timers.stillSince(draft), at)
   draft.status = "running"
   delete draft.suspended
   for (const task of draft.tasks.values()) {
@@ -290,5 +301,6 @@ const finish = (draft: Draft, event: Of<"RunFinished">): string | undefined => {
   draft.degraded = event.degraded
   draft.due.clear()
   draft.ready.clear()
+  draft.timers.length = 0
   return undefined
 }

@@ -13,6 +13,7 @@ import type { RunState, TaskState } from "../RunState.ts"
 import type { Order } from "../Worker.ts"
 import { whole } from "./answering.ts"
 import { accountsOf } from "./applying/draft.ts"
+import { nextTimer } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
 import { failure } from "./attempt.ts"
 import type { Beginning, Hands } from "./hands.ts"
@@ -20,6 +21,7 @@ import { judgeOf } from "./judging.ts"
 import { isLimitless } from "./limitless.ts"
 import { mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { contractOf, type Made, templateOf } from "./orders.ts"
+import { instant } from "./problems.ts"
 import { ask, isApproved, orderOf, propose, refuse } from "./proposing.ts"
 import { Pulse } from "./pulse.ts"
 import { digestOf, recorded } from "./reusing.ts"
@@ -66,6 +68,12 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
       return consult(hands, action, at)
     case "Review":
       return action.kind === "action-approval" ? propose(hands, action, at) : ask(hands, showing(hands, action), at)
+    case "SetTimer": {
+      const { millis, purpose, task } = action
+      const due = at + millis
+      const note = `${task} waits until ${instant(due) ?? due}: what it needs has ended`
+      return take({ _tag: "TimerSet", at, timer: nextTimer(hands.state()), subject: task, purpose, due, note })
+    }
     case "EndTask": {
       const { dispatch, missing, note, status, task } = action
       const behind = dispatch === undefined ? {} : { dispatch }
@@ -222,7 +230,8 @@ export const beginning = (
       digests: digests || policy.lowConfidence === "cross-check" || policy.lowConfidence === "retry",
       allowance,
       pulse,
-      deadlineAt: earliest(task?.deadlineAt, state.deadlineAt)
+      deadlineAt: earliest(task?.deadlineAt, state.deadlineAt),
+      retryAt: task?.dispatch?.retryAt
     }
   }
 }

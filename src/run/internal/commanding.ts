@@ -16,7 +16,7 @@ import type * as Office from "../Office.ts"
 import { Decision, type RunEvent } from "../RunEvent.ts"
 import { alreadyAsked, applySaid } from "./apply.ts"
 import { notHere } from "./inbox.ts"
-import { commit, fromRecord, toRecord } from "./log.ts"
+import { commit, fromRecord, isListed, listingOf, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { owned } from "./plain.ts"
 import { decoder, sentences } from "./problems.ts"
@@ -67,18 +67,18 @@ const command = Effect.fnUntraced(function* (
   for (let tries = 1; ; tries++) {
     const { state } = yield* foldRun(run)
     const expected = state.version
-    const before = state.status
+    const before = listingOf(state)
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const event: RunEvent = { ...news, at }
     const next = applySaid(state, event)
     if (next === alreadyAsked) return
     if (typeof next === "string") return yield* refuse(next)
-    const listing = { status: next.status, desk: next.desk, startedAt: next.startedAt }
+    const listing = listingOf(next)
     const written = yield* commit(journal, {
       run,
       expected,
       events: [toRecord(event)],
-      ...(next.status === before ? {} : { listing })
+      ...(isListed(listing, before) ? {} : { listing })
     }).pipe(
       Effect.as(true),
       Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))

@@ -3,8 +3,10 @@
  *
  * @since 0.1.0
  */
+import * as Duration from "effect/Duration"
 import * as Predicate from "effect/Predicate"
 
+import { readDuration } from "../../internal/options.ts"
 import type { Containment } from "../RunEvent.ts"
 import { type Given, isRecord } from "./given.ts"
 
@@ -22,7 +24,20 @@ export const checkTask = (given: Given, path: string, value: unknown, named = tr
   if (task["needs"] !== undefined) given.texts(`${path}.needs`, task["needs"])
   for (const field of functions) if (task[field] !== undefined) given.code(`${path}.${field}`, task[field])
   for (const field of flags) if (task[field] !== undefined) given.flag(`${path}.${field}`, task[field])
+  const { after } = task
+  if (after !== undefined && typeof after !== "number" && readDuration(after) === undefined) {
+    given.refuse(`${path}.after`, "a duration", after)
+  }
   if (task["by"] !== undefined) given.made(`${path}.by`, "a coordinator", isCoordinator(task["by"]), task["by"])
+}
+
+/** How long a declared task waits, in whole milliseconds; `undefined` for what nobody can wait for. */
+export const millisOf = (after: unknown): number | undefined => {
+  const duration = readDuration(after)
+  if (duration === undefined) return undefined
+  const millis = Duration.toMillis(duration)
+  const whole = Math.ceil(millis)
+  return millis >= 0 && Number.isSafeInteger(whole) ? whole : undefined
 }
 
 /** Checks a list of declared tasks. */

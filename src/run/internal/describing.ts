@@ -34,7 +34,7 @@ export interface Description extends Schema.Schema.Type<typeof Description> {}
  * - `groups`: coordinators by the task that each carries out; the run's own has the empty name. `facts`: what it says of
  *   itself.
  * - `tasks`: all that are declared, at any depth. `candidates`: who may do it, best first. `by`: the kind of the coordinator
- *   that carries it out instead. `contract`: absent where it does not hold.
+ *   that carries it out instead. `afterMillis`: how long it waits; absent: not at all. `contract`: absent where it does not hold.
  * - `merges`: the tasks out of which the answer is made; `null` where no aggregate does it.
  *
  * @category models
@@ -88,6 +88,7 @@ export const Description = Schema.Struct({
       candidates: names,
       needs: names,
       acceptMissing: Schema.Boolean,
+      afterMillis: Schema.optionalKey(Schema.Finite),
       contract: Schema.optionalKey(Schema.Struct(agreed))
     })
   ),
@@ -137,7 +138,7 @@ export const describe = (desk: Desk, { coordinators, seats, spec }: Parts): Desc
     })),
     tasks: [...coordinators].flatMap(([group, { tasks }]) =>
       tasks.map((task) => {
-        const { acceptMissing, capability, worker } = planned(task)
+        const { acceptMissing, afterMillis, capability, worker } = planned(task)
         const contract = agreementOf(task)
         return {
           task: within(group, task.id),
@@ -147,6 +148,7 @@ export const describe = (desk: Desk, { coordinators, seats, spec }: Parts): Desc
           candidates: task.by === undefined ? Decider.candidates(planned(task), spec) : [],
           needs: (task.needs ?? []).map((need) => within(group, need)),
           acceptMissing,
+          ...(afterMillis === undefined ? {} : { afterMillis }),
           ...(contract === undefined ? {} : { contract })
         }
       })

@@ -32,7 +32,8 @@ const note = (worker: string, attempts: number, { outcome, result }: Answer): st
  * **Details**
  *
  * - `probe`: whether it decides about the health of its worker; it starts the worker's domain again where that is down.
- * - `digests`: whether the output is compared with others. `left`: milliseconds until the task's time is over.
+ * - `digests`: whether the output is compared with others. `deadlineAt`: when the task's time is over.
+ * - `retryAt`: before which it does not begin, because it was cut off while it waited for its next attempt.
  *
  * @since 0.1.0
  */
@@ -44,6 +45,7 @@ export interface Terms {
   readonly allowance: Allowance
   readonly pulse: Pulse
   readonly deadlineAt?: number | undefined
+  readonly retryAt?: number | undefined
 }
 
 /**
@@ -79,6 +81,7 @@ export const dispatch = Effect.fnUntraced(function* (
   const { dispatch, task } = order
   const { policy } = terms
   const trace = { pulse: terms.pulse, finished, late: () => tell(settled(order, worker)) }
+  if (terms.retryAt !== undefined) yield* rest(terms.retryAt, policy)
   if (terms.probe) yield* revive(staff, post)
   for (let number = order.attempt; ; number++) {
     finished.attempts = number
@@ -155,6 +158,13 @@ const settled = ({ dispatch, task }: Order, worker: string): News => ({
   what: "settled",
   note: `The work of ${dispatch} at ${worker}, which had been left behind, has ended`
 })
+
+/** What is left of a wait, by whatever clock it was begun: never longer than any wait may be. */
+const rest = (retryAt: number, { longestWaitMillis, waitsMillis, jitter }: Recovery.Policy): Effect.Effect<void> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const longest = Math.max(longestWaitMillis, ...waitsMillis.map((wait) => wait * (1 + jitter)))
+    return retryAt <= now ? Effect.void : Effect.sleep(Math.min(retryAt - now, longest))
+  })
 
 /** A wait beyond the task's time is not waited for: the next rung comes at once. */
 const fits = (millis: number, deadlineAt: number | undefined): Effect.Effect<boolean> =>

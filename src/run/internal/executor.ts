@@ -25,19 +25,21 @@ import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
 import type { TaskState } from "../RunState.ts"
 import { applyEvent, applySaid, type Draft, fromOutside } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
+import { nextDue, wakeAt } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
 import { failure } from "./attempt.ts"
 import { beginning, carryOut } from "./carrying.ts"
 import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
-import { commit, fromRecord, toRecord } from "./log.ts"
+import { commit, fromRecord, isListed, listingOf, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { type Made, orderFor, type Sources } from "./orders.ts"
 import { byReference, readBack, type Store, store } from "./outputs.ts"
 import { sealed } from "./plain.ts"
-import { many, overdue } from "./problems.ts"
+import { many } from "./problems.ts"
 import { isApproved } from "./proposing.ts"
+import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
@@ -58,6 +60,20 @@ const bounded = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed">): Run
   return { _tag: "DecisionFailed", at, consult, subject, error: { kind: "malformed", reason }, ...used, note }
 }
 
+/**
+ * How a run is carried out.
+ *
+ * **Details**
+ *
+ * - `onEvent`: see `Run.Watching`. `waitForMillis`: how far ahead the next timer may be for it to be waited for here.
+ *
+ * @since 0.1.0
+ */
+export interface Manner {
+  readonly onEvent: ((event: RunEvent) => void) | undefined
+  readonly waitForMillis: number
+}
+
 /** @since 0.1.0 */
 export class Executor {
   readonly office: Office
@@ -68,7 +84,8 @@ export class Executor {
   private fold: Outcome.Fold
   /** What the journal has; the state may be ahead of it inside a step. */
   private version: number
-  private listed: string | undefined
+  private listed: Journal.Listing | undefined
+  private readonly waitForMillis: number
   private readonly inbox: Inbox
   private readonly store: Store
   private readonly clock: Clock.Clock
@@ -90,7 +107,7 @@ export class Executor {
     office: Office,
     journal: Journal.Journal["Service"],
     run: string,
-    onEvent: ((event: RunEvent) => void) | undefined,
+    { onEvent, waitForMillis }: Manner,
     state?: Draft | undefined,
     fold: Outcome.Fold = Outcome.fold()
   ) {
@@ -101,10 +118,11 @@ export class Executor {
     this.journal = journal
     this.run = run
     this.onEvent = onEvent
+    this.waitForMillis = waitForMillis
     this.state = state
     this.fold = fold
     this.version = state?.version ?? 0
-    this.listed = state?.status
+    this.listed = state === undefined ? undefined : listingOf(state)
     this.underway = new Underway(office.staff, () => this.known(), this.tell)
     this.hands = {
       office,
@@ -141,8 +159,9 @@ export class Executor {
   }
 
   /**
-   * Begins with these events and goes on to the end of the run, or until nothing but people can make it go on. `busy`: what
-   * it fails with when somebody else carries the run out here, which is looked at in the step that takes its place.
+   * Begins with these events and goes on to the end of the run, or until nothing but people or a timer that is too far ahead
+   * can make it go on. `busy`: what it fails with when somebody else carries the run out here, which is looked at in the step
+   * that takes its place.
    */
   execute<E>(
     first: ReadonlyArray<RunEvent>,
@@ -208,11 +227,12 @@ export class Executor {
         for (const task of open) this.reattach(task)
         this.askAgain()
       })
-      while (this.state?.status === "running") {
+      while (this.goesOn()) {
         const news = this.stopping ? [] : yield* this.wait()
         if (this.stopping) {
           // What has come is taken in with the end.
           for (const each of news) this.tell(each)
+          if (this.known().status === "waiting") break
           return yield* Effect.interrupt
         }
         yield* this.step(this.dated(news))
@@ -221,9 +241,17 @@ export class Executor {
     })
   }
 
-  /** What has happened since, or nothing when a deadline has come first. */
+  /** Whether there is something under way, or a timer that is waited for here. */
+  private goesOn(): boolean {
+    const state = this.known()
+    if (state.status !== "waiting") return state.status === "running"
+    const next = wakeAt(state)
+    return next !== undefined && next - this.now() <= this.waitForMillis && !this.stopping
+  }
+
+  /** What has happened since, or nothing when a deadline or a timer has come first. */
   private wait(): Effect.Effect<ReadonlyArray<News>> {
-    const next = this.nextDeadline()
+    const next = nextDue(this.known())
     if (next === undefined) return this.inbox.take
     return Effect.map(
       Effect.timeoutOption(this.inbox.take, Math.max(0, next - this.now())),
@@ -231,21 +259,10 @@ export class Executor {
     )
   }
 
-  private nextDeadline(): number | undefined {
-    const { deadlineAt, expired, tasks, timed } = this.known()
-    let next = expired ? undefined : deadlineAt
-    for (const id of timed) {
-      const at = tasks.get(id)?.deadlineAt
-      if (at !== undefined && (next === undefined || at < next)) next = at
-    }
-    return next
-  }
-
-  /** The news as events, and the deadlines that have passed. */
+  /** The news as events. */
   private dated(news: ReadonlyArray<News>): ReadonlyArray<RunEvent> {
     const at = this.now()
     const events: Array<RunEvent> = []
-    const draft = this.known()
     for (const each of news) {
       if (each.ack === undefined) events.push({ ...each, at } as RunEvent)
       else {
@@ -255,18 +272,15 @@ export class Executor {
         events.push(event)
       }
     }
-    if (draft.deadlineAt !== undefined && !draft.expired && draft.deadlineAt <= at) {
-      events.push({ _tag: "DeadlinePassed", at, subject: "", note: capital(overdue(this.run, draft.deadlineAt)) })
-    }
-    if (draft.timed.size === 0) return events
-    const reported = new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : [])))
-    for (const id of draft.timed) {
-      const due = draft.tasks.get(id)?.deadlineAt
-      if (due !== undefined && due <= at && !reported.has(id)) {
-        events.push({ _tag: "DeadlinePassed", at, subject: id, note: capital(overdue(id, due)) })
-      }
-    }
     return events
+  }
+
+  /** What is due after these events. */
+  private due(events: ReadonlyArray<RunEvent>, at: number): ReadonlyArray<RunEvent> {
+    const state = this.known()
+    const next = nextDue(state)
+    if (next === undefined || next > at) return []
+    return dueBy(state, at, new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : []))))
   }
 
   /** Takes an event that may be refused; the reason when it was. */
@@ -301,7 +315,7 @@ export class Executor {
   }
 
   private outcome(): Outcome.Outcome {
-    const outcome = this.fold.outcome(this.state?.status === "waiting")
+    const outcome = this.fold.outcome(this.state)
     if (outcome === undefined) throw new Error("Run: an outcome before the first event")
     return outcome
   }
@@ -322,19 +336,20 @@ export class Executor {
       const { state, taken } = this
       if (taken.length === 0 || state === undefined) return Effect.void
       this.taken = []
-      const changed = state.status !== this.listed
+      const listing = listingOf(state)
+      const changed = !isListed(listing, this.listed)
       return byReference(this.store, taken).pipe(
         Effect.flatMap((events) =>
           commit(this.journal, {
             run: this.run,
             expected: this.version,
             events: events.map(toRecord),
-            ...(changed ? { listing: { status: state.status, desk: state.desk, startedAt: state.startedAt } } : {})
+            ...(changed ? { listing } : {})
           })
         ),
         Effect.flatMap((version) => {
           this.version = version
-          this.listed = state.status
+          this.listed = listing
           return this.publish(taken)
         })
       )
@@ -358,6 +373,7 @@ export class Executor {
       Effect.suspend(() => {
         const at = this.now()
         for (const event of events) this.receive(event)
+        for (const event of this.due(events, at)) this.receive(event)
         this.decide(at)
         also?.()
         return Effect.map(
@@ -485,7 +501,7 @@ export class Executor {
       this.state = state
       this.fold = fold
       this.version = state.version
-      this.listed = state.status
+      this.listed = listingOf(state)
       this.taken = []
       this.orders = []
       this.askings = []
@@ -505,7 +521,7 @@ export class Executor {
         const subject = "task" in event && event.task !== undefined ? event.task : ""
         this.take({ _tag: "Noticed", at, subject, what: "stale", note: `A ${event._tag} came too late: ${refused}` })
       }
-      for (const event of this.healthNow(at)) this.offer(event)
+      for (const event of [...this.healthNow(at), ...this.due(events, at)]) this.offer(event)
       this.decide(at)
       also?.()
       yield* Effect.catchTag(this.write(), "VersionConflict", (next) => this.reconcile(next, events, at, also))
@@ -592,7 +608,9 @@ export class Executor {
     return Effect.suspend(() => {
       if (this.state?.status !== "running") return Effect.void
       const at = this.now()
-      for (const event of this.dated(this.inbox.clear())) this.receive(event)
+      const events = this.dated(this.inbox.clear())
+      for (const event of events) this.receive(event)
+      for (const event of this.due(events, at)) this.receive(event)
       const note = `Asked to stop, with ${many(this.state.running, "order")} under way; resume to go on`
       const tasks = this.state.tasks
       const open = [...this.underway.interruptions].flatMap(([dispatch, { task, usage }]) =>
@@ -602,8 +620,6 @@ export class Executor {
     }).pipe(Effect.catch((error) => Effect.logWarning(`Run: ${this.run} could not be left suspended`, error)))
   }
 }
-
-const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 const changed = ({ note, state, until, worker }: Change): News => ({
   _tag: "HealthChanged",
@@ -622,12 +638,10 @@ export const make = (
   office: Office,
   journal: Journal.Journal["Service"],
   run: string,
-  onEvent: ((event: RunEvent) => void) | undefined,
+  manner: Manner,
   state?: Draft | undefined,
   fold?: Outcome.Fold | undefined
 ): Effect.Effect<Executor> =>
   Effect.flatMap(store, (store) =>
-    Clock.clockWith((clock) =>
-      Effect.sync(() => new Executor(clock, store, office, journal, run, onEvent, state, fold))
-    )
+    Clock.clockWith((clock) => Effect.sync(() => new Executor(clock, store, office, journal, run, manner, state, fold)))
   )

@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 
 import type * as Journal from "../../journal/Journal.ts"
 import { RunEvent } from "../RunEvent.ts"
+import type { RunState } from "../RunState.ts"
 
 /** @since 0.1.0 */
 export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
@@ -19,6 +20,25 @@ export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
   // Every field of an event is plain JSON by its schema; the type only does not say so.
   data: data as unknown as Schema.Json
 })
+
+/**
+ * What the list of runs says of a run.
+ *
+ * @since 0.1.0
+ */
+export const listingOf = (state: RunState): Journal.Listing => ({
+  status: state.status,
+  desk: state.desk,
+  startedAt: state.startedAt
+})
+
+/**
+ * Whether the list of runs says so already.
+ *
+ * @since 0.1.0
+ */
+export const isListed = (listing: Journal.Listing, listed: Journal.Listing | undefined): boolean =>
+  listing.status === listed?.status
 
 const decode = Schema.decodeUnknownResult(RunEvent)
 

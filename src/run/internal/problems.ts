@@ -80,10 +80,13 @@ export const many = (count: number, noun: string): string => `${count} ${noun}${
  * @since 0.1.0
  */
 export const overdue = (id: string, at: number | undefined): string => {
-  const when = at === undefined ? undefined : DateTime.make(at)
-  const since = when === undefined || Option.isNone(when) ? "" : ` (${DateTime.formatIso(when.value)})`
-  return `the time of ${id} is over${since}`
+  const when = at === undefined ? undefined : instant(at)
+  return `the time of ${id} is over${when === undefined ? "" : ` (${when})`}`
 }
+
+/** A moment as a person reads it; nothing for a number that is none. */
+export const instant = (at: number): string | undefined =>
+  Option.getOrUndefined(Option.map(DateTime.make(at), DateTime.formatIso))
 
 const plain = /^[A-Za-z_$][\w$-]*$/
 

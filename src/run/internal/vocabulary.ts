@@ -144,6 +144,7 @@ export interface PlannedTask extends Schema.Schema.Type<typeof PlannedTask> {}
  * - `template`: the declared task that it is made of, where that is not its own id.
  * - `amendment`: fields of its contract that were decided in the run and stand over those of the template.
  * - `group`: carried out by a coordinator of this kind and not by a worker.
+ * - `afterMillis`: how long it waits once everything that it needs has ended, > 0. Absent: not at all.
  *
  * @category models
  * @since 0.1.0
@@ -156,8 +157,23 @@ export const PlannedTask = Schema.Struct({
   acceptMissing: Schema.Boolean,
   template: Schema.optionalKey(Schema.String),
   amendment: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  group: Schema.optionalKey(Schema.String)
+  group: Schema.optionalKey(Schema.String),
+  afterMillis: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThan(0)))
 })
+
+/**
+ * What a timer is for. `after`: a task waits so long once everything that it needs has ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const TimerPurpose = Schema.Literals(["after"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type TimerPurpose = typeof TimerPurpose.Type
 
 /**
  * What the failure of one task does to the tasks beside it.

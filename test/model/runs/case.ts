@@ -26,6 +26,8 @@ export interface TaskSpec {
   readonly acceptMissing: boolean
   readonly tokens: number | undefined
   readonly deadline: number | undefined
+  /** how long it waits once what it needs has ended */
+  readonly after: number | undefined
   readonly by: GroupSpec | undefined
   readonly expand: ReadonlyArray<Recovery.Expansion>
   readonly escalate: boolean
@@ -125,6 +127,7 @@ const groupOf = (dice: Dice, workers: ReadonlyArray<WorkerSpec>, most: Bounds, d
       acceptMissing: next() < 0.3,
       tokens,
       deadline,
+      after: undefined,
       by,
       expand: by === undefined && next() < 0.4 ? expansions.filter(() => next() < 0.5) : [],
       escalate: next() < 0.1,
@@ -141,6 +144,17 @@ const groupOf = (dice: Dice, workers: ReadonlyArray<WorkerSpec>, most: Bounds, d
     rounds: 1 + below(4)
   }
 }
+
+/** Has some tasks wait: seconds, minutes, or longer than anybody has time for. */
+const waiting = (seed: number, group: GroupSpec, path: string): GroupSpec => ({
+  ...group,
+  tasks: group.tasks.map((task) => {
+    const own = `${path}/${task.id}`
+    const { below, next } = fate(seed, "after", own)
+    const after = next() < 0.7 ? undefined : next() < 0.5 ? 1 + below(20_000) : 60_000 * (1 + below(10))
+    return { ...task, after, ...(task.by === undefined ? {} : { by: waiting(seed, task.by, own) }) }
+  })
+})
 
 const troubleOf = ({ below, next, pick }: Dice): Trouble => ({
   failing: pick([0, 0.1, 0.3, 0.6]),
@@ -164,10 +178,11 @@ export const generate = (seed: number): Case => {
   }
   const tokens = next() < 0.4 ? 100 * (1 + below(5)) : undefined
   const deadline = next() < 0.3 ? 1_000 * (5 + below(120)) : undefined
+  const root = groupOf(dice, workers, { tokens, deadline }, 0)
   return {
     seed,
     workers,
-    root: groupOf(dice, workers, { tokens, deadline }, 0),
+    root: seed % 2 === 0 ? waiting(seed, root, "") : root,
     concurrency: 1 + below(5),
     tier: next() < 0.6 ? "medium" : pick(["low", "full"] as const),
     low: pick(["note", "retry", "cross-check", "review"] as const),

@@ -72,6 +72,7 @@ const forgotten = (state: State, task: Task): string | undefined => {
     task.dispatch !== undefined && "dispatch",
     state.groups.has(task.id) && "group",
     task.review !== undefined && "review",
+    task.timer !== undefined && "timer",
     task.consult?.status === "open" && "consult"
   ].filter((each) => each !== false)
   if (state.due.has(task.id) && state.ready.has(task.id)) return `S5: ${task.id} is both due and ready`
@@ -94,7 +95,8 @@ const ofTasks = (state: State): string | undefined => {
       if (wrong !== undefined) return wrong
       continue
     }
-    const busy = dispatch ?? routed ?? review ?? (task.consult?.status === "open" ? task.consult.id : undefined)
+    const busy =
+      dispatch ?? routed ?? review ?? task.timer ?? (task.consult?.status === "open" ? task.consult.id : undefined)
     if (busy !== undefined) return `S3: ${id} has ended with ${JSON.stringify(busy)}`
     for (const [name, set] of Object.entries({ due: state.due, ready: state.ready, timed: state.timed })) {
       if (set.has(id)) return `S3: ${id} has ended and is ${name}`
@@ -113,6 +115,23 @@ const ofReviews = (state: State): string | undefined => {
   return undefined
 }
 
+/** Every timer is of somebody who waits for it, and they are in order. */
+const ofTimers = ({ tasks, timers }: State): string | undefined => {
+  for (const [index, { due, subject, timer }] of timers.entries()) {
+    const task = tasks.get(subject)
+    if (task?.timer !== timer) return `S10: ${timer} is open, and ${subject} waits for ${task?.timer}`
+    if (task.status !== "queued" || task.unmet > 0) return `S10: ${timer} is of ${subject}, which is ${task.status}`
+    const before = timers[index - 1]
+    if (before === undefined) continue
+    const later = before.due < due || (before.due === due && numberOf(before.timer) < numberOf(timer))
+    if (!later) return `S10: ${before.timer} stands before ${timer}`
+  }
+  const open = [...tasks.values()].filter(({ timer }) => timer !== undefined).length
+  return counts("S10: open timers", timers.length, open)
+}
+
+const numberOf = (id: string): number => Number(id.slice(id.lastIndexOf("/") + 1))
+
 /** Whether a task waits for a budget that a person is asked to raise. */
 const isHeld = (state: State, { tries }: Task): boolean => {
   const account = tries.at(-1)?.account
@@ -120,7 +139,7 @@ const isHeld = (state: State, { tries }: Task): boolean => {
 }
 
 const waits = (state: State): boolean =>
-  state.reviews.size > 0 &&
+  (state.reviews.size > 0 || state.timers.length > 0) &&
   state.cancelled === undefined &&
   ![...state.tasks.values()].some(
     (task) =>
@@ -189,7 +208,7 @@ const ofLedger = ({ ledger, tasks }: State): string | undefined => {
 
 /** What one state says of itself that is not so. */
 export const wrongIn = (state: State): string | undefined =>
-  ofTasks(state) ?? ofGroups(state) ?? ofReviews(state) ?? ofWhole(state) ?? ofLedger(state)
+  ofTasks(state) ?? ofGroups(state) ?? ofReviews(state) ?? ofTimers(state) ?? ofWhole(state) ?? ofLedger(state)
 
 /** What is wrong with an order that is given in this state. */
 const wrongOrder = (
@@ -252,6 +271,7 @@ const wrongEnd = (
     reviews: state.reviews.size,
     due: state.due.size,
     timed: state.timed.size,
+    timers: state.timers.length,
     load: state.load.size
   }
   for (const [name, count] of Object.entries(left)) if (count > 0) return `the run is over with ${count} ${name}`
@@ -278,6 +298,8 @@ const wrongEnd = (
 /** Watches a run go by: every event with the states before and after it. */
 export class Watcher {
   private readonly ends = new Map<string, Task>()
+  /** When each task was planned, and when it ended. */
+  private readonly times = new Map<string, { readonly planned: number; ended: number }>()
   private readonly settled = new Map<string, Map<string, number>>()
   private readonly failures = new Map<string, number>()
   private readonly spec: Decider.Spec
@@ -312,6 +334,13 @@ export class Watcher {
     return undefined
   }
 
+  /** What is wrong with the begin of a task that waits for a time. */
+  private tooEarly(state: State, id: string, at: number): string | undefined {
+    const { afterMillis = 0, needs } = state.tasks.get(id)!
+    const since = Math.max(this.times.get(id)!.planned, ...needs.map((need) => this.times.get(need)!.ended))
+    return at >= since + afterMillis ? undefined : `${id} begins at ${at}, ${afterMillis} ms after ${since} is later`
+  }
+
   /** What is wrong after this event. */
   see(before: State | undefined, event: Event, after: State): string | undefined {
     if (after.version !== (before?.version ?? 0) + 1) return `S1: version ${after.version}`
@@ -336,7 +365,20 @@ export class Watcher {
     for (const [id, task] of this.ends) {
       if (after.tasks.get(id) !== task) return `S3: ${id} has ended and was changed by ${event._tag}`
     }
-    if (event._tag === "TaskEnded") this.ends.set(event.task, after.tasks.get(event.task)!)
+    if (event._tag === "RunStarted" || event._tag === "GroupOpened" || event._tag === "TasksAdded") {
+      for (const id of after.tasks.keys()) {
+        if (!this.times.has(id)) this.times.set(id, { planned: event.at, ended: 0 })
+      }
+    }
+    if (event._tag === "TaskEnded") {
+      this.ends.set(event.task, after.tasks.get(event.task)!)
+      this.times.get(event.task)!.ended = event.at
+    }
+    const early =
+      event._tag === "Dispatched" || event._tag === "GroupOpened"
+        ? this.tooEarly(after, event.task, event.at)
+        : undefined
+    if (early !== undefined) return early
     const wrong =
       event._tag === "Dispatched" && before !== undefined
         ? wrongOrder(before, after, event, this.spec)

@@ -192,7 +192,8 @@ class Living {
       const cancel = this.say("the end", Run.cancel("r1", { by: "somebody", ...through }))
       yield* Effect.forkScoped(Effect.andThen(Effect.sleep(cancelAt), cancel))
     }
-    const options = { id: "r1", input: null, onEvent, log: false }
+    const waitFor = fate(plan.seed, "patience").pick(["0 seconds", "1 minute", "Infinity"] as const)
+    const options = { id: "r1", input: null, onEvent, log: false, waitFor }
     for (;;) {
       const begun = this.session > 0
       this.session += 1
@@ -219,7 +220,12 @@ class Living {
       this.outcome = done.value
       if (RunState.isFinished(done.value.status)) break
       if (done.value.status !== "waiting") return this.complain(`a session ends as ${done.value.status}`)
-      yield* Effect.sleep(below(30_000))
+      if (shared !== undefined && shared.live.size > 0) this.complain("a run that waits is carried out")
+      const { wakeAt } = done.value
+      if (wakeAt !== undefined && waitFor === "Infinity") this.complain(`nobody waits for ${wakeAt}`)
+      // Too early, too late, or just in time.
+      const wait = wakeAt === undefined || next() < 0.3 ? 0 : Math.max(0, wakeAt - this.machine.now)
+      yield* Effect.sleep(wait + (wakeAt !== undefined && next() < 0.3 ? 0 : below(30_000)))
       const [open] = (yield* Run.outcome("r1")).reviews
       if (open !== undefined) yield* answer({ ...open, _tag: "ReviewOpened" })
       if (this.session > 200) return this.complain("the run waits again and again")
@@ -247,12 +253,15 @@ class Living {
     }
     if (state === undefined) return this.complain("the journal is empty")
     const { endedAt = 0 } = read
-    const end = written.find((event) => event._tag === "DeadlinePassed" && event.subject === "")?.at ?? endedAt
-    const outlived = endedAt - awayAfter(written, end) - (state.deadlineAt ?? Infinity)
+    const index = written.findIndex((event) => event._tag === "DeadlinePassed" && event.subject === "")
+    const end = written[index]?.at ?? endedAt
+    // Its time ran on while it waited for its own timer, and that was noticed when it was taken up.
+    const late = written.slice(0, index + 1).some((event) => event._tag === "RunResumed" && event.at === end)
+    const outlived = endedAt - awayAfter(written, end) - (late ? end : (state.deadlineAt ?? Infinity))
     if (outlived > grace) this.complain(`the run outlives its deadline of ${state.deadlineAt} by ${outlived} ms`)
     this.recalled(written)
-    const late = this.calls.find(({ at }) => at > endedAt)
-    if (late !== undefined) this.complain(`${late.dispatch} was called after the end of the run`)
+    const call = this.calls.find(({ at }) => at > endedAt)
+    if (call !== undefined) this.complain(`${call.dispatch} was called after the end of the run`)
     this.receipts(written, read)
   }
 

@@ -21,7 +21,7 @@ const pieces = (plan: Case, task: TaskSpec, purpose: string): ReadonlyArray<Coor
 }
 
 const taskOf = (plan: Case, task: TaskSpec): Coordinator.Task<unknown> => {
-  const { acceptMissing, by, capability, deadline, escalate, expand, id, needs, optional, tokens, worker } = task
+  const { acceptMissing, after, by, capability, deadline, escalate, expand, id, needs, optional, tokens, worker } = task
   const limits = {
     ...(tokens === undefined ? {} : { tokens }),
     ...(deadline === undefined ? {} : { deadlineMillis: deadline })
@@ -32,6 +32,7 @@ const taskOf = (plan: Case, task: TaskSpec): Coordinator.Task<unknown> => {
     acceptMissing,
     objective: `Do ${id}`,
     limits,
+    ...(after === undefined ? {} : { after }),
     onIncomplete: escalate ? "escalate" : "partial",
     reduceScope: optional,
     ...(optional ? { definitionOfDone: [{ id: "nice", statement: "It is nice", mandatory: false }] } : {}),

@@ -7,6 +7,7 @@ const plainTask: Partial<TaskSpec> = {
   acceptMissing: false,
   tokens: undefined,
   deadline: undefined,
+  after: undefined,
   expand: [],
   escalate: false,
   optional: false

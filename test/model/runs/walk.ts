@@ -165,6 +165,11 @@ class Walk {
         const review = `r1/review/${this.state.reviewed + 1}`
         return this.happened({ ...rest, _tag: "ReviewOpened", at, review, ...(task === undefined ? {} : { task }) })
       }
+      case "SetTimer": {
+        const { millis, purpose, task: subject } = action
+        const timer = `r1/timer/${this.state.timersSet + 1}`
+        return this.happened({ _tag: "TimerSet", at, timer, subject, purpose, due: at + millis, note: "It waits" })
+      }
       case "EndTask": {
         const { dispatch, ...rest } = action
         return this.happened({ ...rest, _tag: "TaskEnded", at, ...(dispatch === undefined ? {} : { dispatch }) })
@@ -313,8 +318,8 @@ class Walk {
   }
 
   private waitsForNothing(): boolean {
-    const { consulting, reviews, running } = this.state
-    return running === 0 && consulting === 0 && reviews.size === 0
+    const { consulting, reviews, running, timers } = this.state
+    return running === 0 && consulting === 0 && reviews.size === 0 && timers.length === 0
   }
 
   private resume(): void {
@@ -324,11 +329,23 @@ class Walk {
 
   /** What people say while nobody carries the run out, which is then taken up. */
   private fromOutside(dice: Dice): void {
+    const wakes = RunState.wakeAt(this.state)
+    if (wakes !== undefined && dice.next() < 0.7) return this.wake(wakes, dice)
     const [review] = this.state.reviews.values()
     if (review !== undefined && dice.next() < 0.7) this.decideReview(review)
     else if (this.state.status === "waiting") this.toEnd(dice)
     else if (dice.next() < 0.1) this.toEnd(dice)
     if (this.state.status === "running" || this.state.status === "suspended") this.resume()
+  }
+
+  /** The time has come for which the run waits, whether or not somebody was there. */
+  private wake(wakes: number, { below, next }: Dice): void {
+    this.at = Math.max(this.at, wakes + (next() < 0.5 ? 0 : below(200_000)))
+    if (next() < 0.7) this.happened({ _tag: "RunResumed", at: this.at, note: "Its time has come" })
+    const happens: Array<() => void> = []
+    this.datelines(happens)
+    for (const each of happens) each()
+    this.settle()
   }
 
   private toEnd({ next, pick }: Dice): void {
@@ -341,23 +358,37 @@ class Walk {
     this.happened({ _tag: "AutonomyChanged", at, from, to, by: "somebody", note: "So be it" })
   }
 
-  /** The deadlines that have passed, with what is told at the same moment. */
+  /** The deadlines that have passed and the timers that are due, with what is told at the same moment. */
   private datelines(happens: Array<() => void>): void {
     const { at, state } = this
-    const { deadlineAt, expired, tasks, timed } = state
+    const { deadlineAt, expired, tasks, timed, timers } = state
     const note = "Its time is over"
-    if (deadlineAt !== undefined && !expired && deadlineAt <= at) {
-      happens.push(() => this.happened({ _tag: "DeadlinePassed", at, subject: "", note }))
+    const found: Array<{ readonly due: number; readonly happens: () => void }> = []
+    const end = deadlineAt !== undefined && !expired && deadlineAt <= at ? deadlineAt : Infinity
+    if (end <= at) {
+      found.push({
+        due: end,
+        happens: () => this.happened({ _tag: "DeadlinePassed", at, subject: "", due: end, note })
+      })
     }
     for (const subject of timed) {
-      if (tasks.get(subject)!.deadlineAt! > at) continue
-      happens.push(() => {
+      const due = tasks.get(subject)!.deadlineAt!
+      if (due > at) continue
+      const passes = () => {
         const task = this.state.tasks.get(subject)!
         // One that has reported at the same moment is in time.
         if (task.dispatch === undefined && tasks.get(subject)!.dispatch !== undefined) return
-        if (!task.expired && task.heldAt === undefined) this.happened({ _tag: "DeadlinePassed", at, subject, note })
-      })
+        if (!task.expired && task.heldAt === undefined)
+          this.happened({ _tag: "DeadlinePassed", at, subject, due, note })
+      }
+      found.push({ due, happens: passes })
     }
+    for (const { due, subject, timer } of timers) {
+      if (due > at || due >= end) continue
+      found.push({ due, happens: () => this.happened({ _tag: "TimerFired", at, timer, subject, due, note: "Now" }) })
+    }
+    found.sort((one, other) => one.due - other.due)
+    happens.push(...found.map(({ happens }) => happens))
   }
 
   private something(dice: Dice): ReadonlyArray<() => void> {

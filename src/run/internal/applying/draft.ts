@@ -8,7 +8,7 @@
 import * as Budget from "../../Budget.ts"
 import type { Envelope } from "../../Result.ts"
 import type { PlannedTask } from "../../RunEvent.ts"
-import type { EffectState, GroupState, ReviewState, RunState, TaskState, Try } from "../../RunState.ts"
+import type { EffectState, GroupState, ReviewState, RunState, TaskState, TimerState, Try } from "../../RunState.ts"
 import { TaskEnd } from "../vocabulary.ts"
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -17,7 +17,18 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 export type Draft = Writable<
   Omit<
     RunState,
-    "tasks" | "due" | "ready" | "groups" | "reviews" | "health" | "load" | "failures" | "orders" | "effects" | "ledger"
+    | "tasks"
+    | "due"
+    | "ready"
+    | "groups"
+    | "reviews"
+    | "timers"
+    | "health"
+    | "load"
+    | "failures"
+    | "orders"
+    | "effects"
+    | "ledger"
   >
 > & {
   readonly tasks: Map<string, TaskState>
@@ -25,6 +36,7 @@ export type Draft = Writable<
   readonly ready: Set<string>
   readonly groups: Map<string, GroupState>
   readonly reviews: Map<string, ReviewState>
+  readonly timers: Array<TimerState>
   readonly health: Map<string, RunState["health"] extends ReadonlyMap<string, infer H> ? H : never>
   readonly load: Map<string, number>
   readonly failures: Map<string, number>
@@ -42,6 +54,7 @@ export const copy = (state: RunState): Draft => ({
   ready: new Set(state.ready),
   groups: new Map(state.groups),
   reviews: new Map(state.reviews),
+  timers: [...state.timers],
   health: new Map(state.health),
   load: new Map(state.load),
   failures: new Map(state.failures),
@@ -71,10 +84,14 @@ const perTask = 320
 /** What a try takes beside its reason and what is missing. */
 export const perTry = 240
 
+/** What a timer takes beside the name of its task: ids with the name of the run, which has at most 100 characters. */
+const perTimer = 280
+
 /** What a task takes in the state. */
 export const weigh = (planned: PlannedTask): number => {
   let bytes = perTask + 3 * planned.id.length
   for (const need of planned.needs) bytes += 2 * need.length + 8
+  if (planned.afterMillis !== undefined) bytes += perTimer + planned.id.length
   if (planned.amendment !== undefined) bytes += JSON.stringify(planned.amendment).length
   return bytes
 }
@@ -143,9 +160,10 @@ const place = (
     if (!usable(before.status)) lost.push(need)
   }
   const blocked = lost.length > 0 && !planned.acceptMissing
-  const ready = unmet === 0 && !blocked
+  const free = unmet === 0 && !blocked
+  const ready = free && planned.afterMillis === undefined
   if (ready) draft.ready.add(planned.id)
-  else if (blocked) draft.due.add(planned.id)
+  else if (blocked || free) draft.due.add(planned.id)
   draft.tasks.set(planned.id, {
     ...planned,
     parent,

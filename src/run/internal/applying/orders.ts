@@ -110,7 +110,12 @@ export const attempted = (draft: Draft, task: TaskState, event: Of<"AttemptFaile
   const wrong = notOpen(task, event.dispatch, event.worker)
   if (wrong !== undefined) return wrong
   if (event.attempt !== task.attempts + 1) return `the attempt is ${task.attempts + 1}, not ${event.attempt}`
-  draft.tasks.set(task.id, { ...task, attempts: event.attempt })
+  const { dispatch } = task
+  draft.tasks.set(task.id, {
+    ...task,
+    attempts: event.attempt,
+    ...(dispatch === undefined ? {} : { dispatch: { ...dispatch, retryAt: event.at + event.waitMillis } })
+  })
   return undefined
 }
 

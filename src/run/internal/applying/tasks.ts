@@ -7,6 +7,7 @@ import type { Of } from "../../RunEvent.ts"
 import type { TaskState } from "../../RunState.ts"
 import { type Draft, hasEnded, usable } from "./draft.ts"
 import { forget } from "./effects.ts"
+import { drop } from "./timers.ts"
 
 export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): string | undefined => {
   if (task.dispatch !== undefined) return `the dispatch ${task.dispatch.id} is open`
@@ -35,7 +36,9 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
   draft.open -= 1
   if (task.review !== undefined) draft.reviews.delete(task.review)
   if (task.consult?.status === "open") draft.consulting -= 1
-  const rest = task.consult === undefined && task.heldAt === undefined && task.review === undefined ? task : free(task)
+  drop(draft, task.id)
+  const { consult, heldAt, review, timer } = task
+  const rest = [consult, heldAt, review, timer].every((each) => each === undefined) ? task : free(task)
   draft.tasks.set(task.id, {
     ...rest,
     ...(result === undefined ? {} : { result }),
@@ -50,7 +53,7 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
 }
 
 /** Without what only a task that has not ended has. */
-const free = ({ consult: _c, heldAt: _h, review: _r, ...rest }: TaskState): TaskState => rest
+const free = ({ consult: _c, heldAt: _h, review: _r, timer: _t, ...rest }: TaskState): TaskState => rest
 
 // S7
 const count = (draft: Draft, id: string, status: TaskState["status"]): void => {
@@ -73,9 +76,10 @@ const release = (draft: Draft, task: TaskState, useful: boolean): void => {
     const lost = useful ? dependant.lost : [...dependant.lost, task.id]
     const unmet = dependant.unmet - 1
     const blocked = lost.length > 0 && !dependant.acceptMissing
-    const ready = unmet === 0 && !blocked
+    const free = unmet === 0 && !blocked
+    const ready = free && dependant.afterMillis === undefined
     draft.tasks.set(id, { ...dependant, unmet, lost, status: ready ? "ready" : "queued" })
-    if (blocked) draft.due.add(id)
+    if (blocked || (free && !ready)) draft.due.add(id)
     else if (ready && !draft.due.has(id)) draft.ready.add(id)
   }
 }

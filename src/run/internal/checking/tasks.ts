@@ -13,7 +13,8 @@ import type { Desk, Seat } from "../../Desk.ts"
 import * as Plan from "../../Plan.ts"
 import { knownAs } from "../closest.ts"
 import { candidates } from "../deciding/routing.ts"
-import { sentence } from "../problems.ts"
+import { millisOf } from "../declared.ts"
+import { sentence, show } from "../problems.ts"
 import type { Findings, Rule } from "./findings.ts"
 import { type Group, pathIn } from "./groups.ts"
 import { above } from "./limits.ts"
@@ -35,6 +36,9 @@ export const checkTask = (
 ): void => {
   const path = pathIn(group, task.id)
   const error = (rule: Rule, message: string) => findings.error(rule, path, `task ${path}: ${message}`)
+  if (task.after !== undefined && millisOf(task.after) === undefined) {
+    error("out-of-range", `after must be a duration >= 0 that ends some day, got ${show(task.after)}`)
+  }
   const contract = Plan.contract(task, {})
   if (EffectResult.isFailure(contract)) {
     for (const problem of contract.failure.problems) {

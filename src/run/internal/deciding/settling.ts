@@ -55,7 +55,11 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
     return incomplete(spec, task, overdue(task.id, task.deadlineAt), last ?? "exhausted")
   }
   if (task.lost.length > 0 && !task.acceptMissing && task.tries.length === 0) return block(task)
-  const { consult } = task
+  const { afterMillis, consult } = task
+  if (task.status === "queued") {
+    const waits = afterMillis !== undefined && task.unmet === 0 && task.timer === undefined
+    return waits ? { _tag: "SetTimer", task: task.id, purpose: "after", millis: afterMillis } : undefined
+  }
   if (consult?.status === "answered") {
     const kind = consult.purpose
     const note = `${task.id} is carried out by tasks of its own (${kind})`
