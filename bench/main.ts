@@ -54,7 +54,12 @@ const isChosen = (workload: string): boolean =>
 
 const server = values.postgres ?? "postgres://postgres@127.0.0.1:5432/postgres"
 const databases = `espalier_bench_${process.pid}`
-const environment = { ...process.env, ESPALIER_BENCH_POSTGRES: server, ESPALIER_BENCH_PREFIX: databases }
+const environment = {
+  ...process.env,
+  NODE_NO_WARNINGS: "1",
+  ESPALIER_BENCH_POSTGRES: server,
+  ESPALIER_BENCH_PREFIX: databases
+}
 
 const sampleFile = fileURLToPath(new URL("./sample.ts", import.meta.url))
 const sample = (contender: string, workload: string): Record<string, number> =>

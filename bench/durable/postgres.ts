@@ -1,4 +1,5 @@
 /** PostgreSQL as the workloads use it: databases of their own, which are dropped again. */
+import { setTimeout } from "node:timers/promises"
 
 export interface Client {
   connect(): Promise<unknown>
@@ -56,7 +57,15 @@ export const createDatabase = (server: string, name: string): Promise<string> =>
 export const dropDatabases = (server: string, prefix: string): Promise<void> =>
   using(server, async (client) => {
     const { rows } = await client.query("SELECT datname FROM pg_database WHERE starts_with(datname, $1)", [prefix])
-    for (const { datname } of rows) await client.query(`DROP DATABASE IF EXISTS "${String(datname)}" WITH (FORCE)`)
+    for (const { datname } of rows) {
+      // Whoever has closed a connection may still be heard of for a moment; who is killed with it may die of that.
+      for (let tries = 0; tries < 50; tries++) {
+        const open = await client.query("SELECT 1 FROM pg_stat_activity WHERE datname = $1", [datname])
+        if (open.rows.length === 0) break
+        await setTimeout(20)
+      }
+      await client.query(`DROP DATABASE IF EXISTS "${String(datname)}" WITH (FORCE)`)
+    }
   })
 
 /** Bytes of all tables of a database, with their indexes. */
