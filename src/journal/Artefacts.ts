@@ -9,11 +9,14 @@
  * - The address of an artefact is the SHA-256 of its bytes. Texts are kept as UTF-8.
  * - Stores: {@link layerMemory}, and `ArtefactsSqlite.layerSqlite` for a file, which may be that of a journal.
  * - {@link putJson}, {@link getJson} and {@link getText} work with any of them.
+ * - Content that need not be in memory goes in and comes out as a stream, in pieces of 256 KiB.
+ * - What nobody refers to any more is removed by `collect`, and by nothing else.
  *
  * **Invariants**
  *
- * - A1. What was acknowledged is there for as long as the store exists. Nothing is ever removed.
+ * - A1. What was acknowledged is there until it is collected, and what is referred to is not collected.
  * - A2. What is handed out has the hash that was asked for. Damage is a failure, never other content.
+ * - A3. Content is there whole or not at all: an upload that failed, was interrupted or died has left nothing.
  *
  * **Gotchas**
  *
@@ -40,11 +43,13 @@
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as Stream from "effect/Stream"
 
 import {
   type ArtefactMismatch,
@@ -55,11 +60,12 @@ import {
   invalid,
   type ArtefactsError
 } from "./internal/artefactErrors.ts"
+import { make as makeMemory } from "./internal/artefactMemory.ts"
 import { limitOf, service } from "./internal/artefactStore.ts"
-import type { InvalidInput } from "./internal/errors.ts"
+import type { InvalidInput, JournalError } from "./internal/errors.ts"
 import { encode } from "./internal/json.ts"
-import { sha256 } from "./internal/sha256.ts"
-import type { Reference } from "./Reference.ts"
+import * as Journal from "./Journal.ts"
+import { hashesIn, type Reference } from "./Reference.ts"
 
 export {
   ArtefactMismatch,
@@ -100,6 +106,22 @@ export class Artefacts extends Context.Service<
     ) => Effect.Effect<Reference, ArtefactsError>
 
     /**
+     * Keeps the content of a stream, and answers as `put` does once it is there whole.
+     *
+     * **Details**
+     *
+     * - Holds one piece of 256 KiB at a time, however large the content is; each is written as it is full.
+     * - `mediaType`: default `application/octet-stream`.
+     * - Fails as `put` does and as the stream does. The limit is looked at before a part is written. When it fails or is
+     *   interrupted, what was written is removed; when the process dies, whoever opens or collects the store a day later
+     *   removes it.
+     */
+    readonly putStream: <E, R>(
+      content: Stream.Stream<Uint8Array, E, R>,
+      options?: { readonly mediaType?: string | undefined }
+    ) => Effect.Effect<Reference, ArtefactsError | E, R>
+
+    /**
      * The content of a reference, a copy of the caller's own.
      *
      * **Details**
@@ -110,13 +132,108 @@ export class Artefacts extends Context.Service<
      */
     readonly get: (reference: Reference) => Effect.Effect<Uint8Array, ArtefactsError>
 
+    /**
+     * The content of a reference in pieces of at most 256 KiB, one at a time. Can be run again.
+     *
+     * **Details**
+     *
+     * Fails as `get` does.
+     *
+     * **Gotchas**
+     *
+     * Whether content is what its reference says is known at its end. The last piece is not given before that, so that
+     * content of up to 256 KiB is checked first; of larger content the pieces before it were given and cannot be taken
+     * back. Do nothing that cannot be undone before the stream has ended well.
+     */
+    readonly getStream: (reference: Reference) => Stream.Stream<Uint8Array, ArtefactsError>
+
     /** Whether there is an artefact with this hash; its content is not looked at. Fails as `get` for another place. */
     readonly has: (reference: Reference) => Effect.Effect<boolean, ArtefactsError>
 
-    /** Succeeds when the reference holds, and fails as `get` does when it does not. Reads the whole content. */
+    /**
+     * Succeeds when the reference holds, and fails as `get` does when it does not. Reads the whole content, one piece at a
+     * time. An artefact that was verified is as young as one that was just put in, to {@link CollectOptions.olderThan}.
+     */
     readonly verify: (reference: Reference) => Effect.Effect<void, ArtefactsError>
+
+    /**
+     * Removes the artefacts that nothing refers to, and what uploads of processes that are no more have left behind.
+     *
+     * **Details**
+     *
+     * - Referred to is a hash that stands anywhere in the data of an event: `sha256:` and 64 digits. When journal and
+     *   artefacts lie in one database, its events are looked through, and what is decided and removed is one transaction
+     *   with them. For a journal elsewhere, give `references`.
+     * - Fails with the troubles of the store, as `references` does, and with `InvalidInput` when `olderThan` is not a finite
+     *   duration > 0, or when there are no events in the same database and no `references`.
+     * - In SQLite a file does not become smaller; what is free in it is used again.
+     *
+     * **Gotchas**
+     *
+     * A program that keeps a reference to itself and appends it `olderThan` after it has put or verified the artefact comes
+     * too late.
+     */
+    readonly collect: <E = never, R = never>(
+      options?: CollectOptions<E, R>
+    ) => Effect.Effect<Collected, ArtefactsError | E, R>
   }
 >()("espalier/journal/Artefacts") {}
+
+/**
+ * What to collect.
+ *
+ * **Details**
+ *
+ * - `olderThan`: what was put in or verified in this time is not touched, because the event that refers to it may be still
+ *   to come. A finite duration > 0. Default: 1 day.
+ * - `references`: hashes that are referred to from elsewhere, in addition to those in the same database; see
+ *   {@link references}. Default: none.
+ * - `dryRun`: whether to count only, and to remove nothing. Default `false`.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface CollectOptions<E = never, R = never> {
+  readonly olderThan?: Duration.Input | undefined
+  readonly references?: Stream.Stream<string, E, R> | undefined
+  readonly dryRun?: boolean | undefined
+}
+
+/**
+ * What was collected, or would have been.
+ *
+ * **Details**
+ *
+ * - `artefacts`: how many. `bytes`: of their content.
+ * - `uploads`: how many that were never finished. Of those, a dry run says 0.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Collected {
+  readonly artefacts: number
+  readonly bytes: number
+  readonly uploads: number
+}
+
+/**
+ * The hashes that the events of a journal refer to, for `collect` with artefacts that lie elsewhere.
+ *
+ * **Details**
+ *
+ * Reads every listed run from its first event; a hash comes as often as it is referred to.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const references: Stream.Stream<string, JournalError, Journal.Journal> = Stream.unwrap(
+  Effect.map(Journal.Journal, (journal) =>
+    Stream.fromIterableEffect(journal.runs()).pipe(
+      Stream.flatMap(({ run }) => journal.read(run)),
+      Stream.flatMap(({ data }) => Stream.fromIterable(hashesIn(data)))
+    )
+  )
+)
 
 /**
  * Keeps a JSON value. It is written as `JSON.stringify` writes it, so the order of keys matters to the hash.
@@ -258,18 +375,5 @@ export const broken = (
 export const layerMemory = (options?: { readonly limit?: number | undefined }): Layer.Layer<Artefacts> =>
   Layer.effect(
     Artefacts,
-    Effect.map(limitOf("Artefacts.layerMemory", options?.limit), (limit) => {
-      const rows = new Map<string, Uint8Array>()
-      return service({
-        location: "memory",
-        limit,
-        hash: sha256,
-        write: ({ bytes, hash }) =>
-          Effect.sync(() => {
-            rows.set(hash, bytes)
-          }),
-        read: (hash) => Effect.sync(() => rows.get(hash)?.slice()),
-        has: (hash) => Effect.sync(() => rows.has(hash))
-      })
-    })
+    Effect.map(limitOf("Artefacts.layerMemory", options?.limit), (limit) => service(makeMemory(limit)))
   )

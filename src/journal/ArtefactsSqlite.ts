@@ -5,13 +5,18 @@
  *
  * - The file is a journal's, or becomes one: give the path of a journal and both lie in one file, to be copied and moved
  *   together; give another path and they are kept apart. See `JournalSqlite` for how it is made, opened and locked.
- * - Each artefact is one row and one commit. Content that is there already is compared and not written again.
+ * - Each artefact of up to 256 KiB is one row and one commit, a larger one has a row for each 256 KiB. Content that is put
+ *   in as a whole is one commit, of a stream each piece. Content that is there already is compared and not written again,
+ *   except that of a stream, which is known only at its end: it is written in its place.
+ * - `collect` looks through the events of the same file, in small steps, and again what has come since in the transaction
+ *   that removes.
  *
  * **Gotchas**
  *
  * - Putting and getting run on the thread of the program and take as long as the device and the hash need, about a second
- *   for some hundred MiB.
- * - An artefact in the file of a journal makes the journal's file larger for good: nothing is ever removed.
+ *   for some hundred MiB. Streams let others run between two pieces.
+ * - An artefact in the file of a journal makes the journal's file larger for good: what was collected is used again for
+ *   what comes, and is not given back.
  *
  * **Example** (A journal and its artefacts in one file)
  *
@@ -39,7 +44,7 @@ import * as Layer from "effect/Layer"
 import { Artefacts, type ArtefactsError } from "./Artefacts.ts"
 import { because } from "./internal/artefactErrors.ts"
 import { make } from "./internal/artefactSqlite.ts"
-import { limitOf, service } from "./internal/artefactStore.ts"
+import { cleanUp, limitOf, service } from "./internal/artefactStore.ts"
 import { prepare } from "./internal/sqliteFile.ts"
 import { open } from "./internal/sqliteNode.ts"
 import { establish } from "./internal/sqliteSchema.ts"
@@ -89,6 +94,8 @@ export const layerSqlite = (options: Options): Layer.Layer<Artefacts, ArtefactsE
         Effect.tap((sqlite) => establish(sqlite, { busyMillis, synchronous: options.synchronous ?? "full" })),
         Effect.mapError(({ reason }) => because(reason))
       )
-      return service(yield* make(sqlite, busyMillis, limit))
+      const store = yield* make(sqlite, busyMillis, limit)
+      yield* cleanUp(store)
+      return service(store)
     })
   )

@@ -83,3 +83,17 @@ export const Reference = Schema.Struct({
   mediaType: Schema.optionalKey(MediaType),
   version: Schema.optionalKey(Schema.Number.check(Schema.isInt(version).abort(), Schema.isGreaterThan(0, version)))
 })
+
+/**
+ * The hashes that stand anywhere in a JSON value, or in a text that may be one, in their order and as often as they stand
+ * there.
+ *
+ * **Details**
+ *
+ * What looks like a hash is taken for one, also inside a longer text: who collects keeps rather one too many.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const hashesIn = (value: Schema.Json): ReadonlyArray<string> =>
+  (typeof value === "string" ? value : JSON.stringify(value)).match(/sha256:[0-9a-f]{64}/g) ?? []

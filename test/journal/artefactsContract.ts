@@ -5,6 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Schema } from "effect"
 import { Artefacts, Reference } from "espalier/journal"
 
+import { artefactsStreamContract } from "./artefactsStreamContract.ts"
+
 const hashOf = (content: Uint8Array | string): string => `sha256:${createHash("sha256").update(content).digest("hex")}`
 
 const put = (content: Uint8Array | string, mediaType?: string) =>
@@ -267,4 +269,6 @@ export const artefactsContract = (
       }).pipe(Effect.provide(layer(1_000)))
     )
   })
+
+  artefactsStreamContract(layer)
 }

@@ -6,7 +6,7 @@
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../../Failure.ts"
-import { InvalidInput, Reason as JournalReason } from "./errors.ts"
+import { InvalidInput, JournalUnavailable, Reason as JournalReason } from "./errors.ts"
 
 /**
  * There is no artefact with this hash.
@@ -140,3 +140,9 @@ export const because = (reason: Reason): ArtefactsError => new ArtefactsError({ 
 
 /** An `ArtefactsError` about an argument. */
 export const invalid = (field: string, problem: string): ArtefactsError => because(new InvalidInput({ field, problem }))
+
+/** An `ArtefactsError` about an upload that is no more. */
+export const gone = (location: string): ArtefactsError =>
+  because(
+    new JournalUnavailable({ location, problem: "io", detail: "the upload stood still for a day and was removed" })
+  )

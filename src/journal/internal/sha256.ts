@@ -1,5 +1,5 @@
 /**
- * SHA-256 in one synchronous step. WebCrypto answers only after a turn of the real event loop, which a test clock does not
+ * SHA-256 in synchronous steps. WebCrypto answers only after a turn of the real event loop, which a test clock does not
  * know of.
  *
  * @see https://csrc.nist.gov/pubs/fips/180-4/upd1/final
@@ -22,18 +22,6 @@ const initial = Int32Array.from(primes(8), (prime) => fraction(Math.sqrt(prime))
 const constants = Int32Array.from(primes(64), (prime) => fraction(Math.cbrt(prime)))
 
 const rotate = (word: number, by: number): number => (word >>> by) | (word << (32 - by))
-
-/** The bytes with a one, zeros, and their own length in bits, up to a whole number of blocks: only the tail is copied. */
-const lastBlocks = (bytes: Uint8Array): Uint8Array => {
-  const rest = bytes.length % 64
-  const tail = new Uint8Array(rest < 56 ? 64 : 128)
-  tail.set(bytes.subarray(bytes.length - rest))
-  tail[rest] = 0x80
-  const view = new DataView(tail.buffer)
-  view.setUint32(tail.length - 8, Math.floor(bytes.length / 2 ** 29))
-  view.setUint32(tail.length - 4, (bytes.length % 2 ** 29) * 8)
-  return tail
-}
 
 /** Folds one block of 64 bytes into the state. `words` is scratch room for 64 words. */
 const compress = (state: Int32Array, words: Int32Array, block: DataView, offset: number): void => {
@@ -74,17 +62,66 @@ const compress = (state: Int32Array, words: Int32Array, block: DataView, offset:
   })
 }
 
-/** The digest of bytes as 64 hexadecimal digits. */
-export const sha256 = (bytes: Uint8Array): string => {
+/** The last block or two: what did not fill one, a one, zeros, and the length of all in bits. */
+const padded = (rest: Uint8Array, length: number): Uint8Array => {
+  const tail = new Uint8Array(rest.length < 56 ? 64 : 128)
+  tail.set(rest)
+  tail[rest.length] = 0x80
+  const view = new DataView(tail.buffer)
+  view.setUint32(tail.length - 8, Math.floor(length / 2 ** 29))
+  view.setUint32(tail.length - 4, (length % 2 ** 29) * 8)
+  return tail
+}
+
+/** A digest of bytes that come in parts. After `digest`, which gives 64 hexadecimal digits, it is used up. */
+export interface Hasher {
+  readonly update: (bytes: Uint8Array) => void
+  readonly digest: () => string
+}
+
+/** A hasher that has seen nothing yet. It holds no more than one block. */
+export const hasher = (): Hasher => {
   const state = initial.slice()
   const words = new Int32Array(64)
-  const tail = lastBlocks(bytes)
-  for (const part of [bytes.subarray(0, bytes.length - (bytes.length % 64)), tail]) {
-    const view = new DataView(part.buffer, part.byteOffset, part.byteLength)
-    for (let offset = 0; offset < part.length; offset += 64) compress(state, words, view, offset)
+  const pending = new Uint8Array(64)
+  let filled = 0
+  let length = 0
+
+  const fold = (bytes: Uint8Array): void => {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (let offset = 0; offset + 64 <= bytes.length; offset += 64) compress(state, words, view, offset)
   }
-  const digest = new Uint8Array(32)
-  const view = new DataView(digest.buffer)
-  state.forEach((word, i) => view.setInt32(i * 4, word))
-  return Hex.encode(digest)
+
+  return {
+    update: (bytes) => {
+      length += bytes.length
+      let whole = bytes
+      if (filled > 0) {
+        const first = bytes.subarray(0, 64 - filled)
+        pending.set(first, filled)
+        filled += first.length
+        if (filled < 64) return
+        fold(pending)
+        whole = bytes.subarray(first.length)
+      }
+      fold(whole)
+      const rest = whole.subarray(whole.length - (whole.length % 64))
+      pending.set(rest)
+      filled = rest.length
+    },
+    digest: () => {
+      fold(padded(pending.subarray(0, filled), length))
+      const digest = new Uint8Array(32)
+      const view = new DataView(digest.buffer)
+      state.forEach((word, i) => view.setInt32(i * 4, word))
+      return Hex.encode(digest)
+    }
+  }
+}
+
+/** The digest of bytes as 64 hexadecimal digits. */
+export const sha256 = (bytes: Uint8Array): string => {
+  const whole = hasher()
+  whole.update(bytes)
+  return whole.digest()
 }

@@ -89,6 +89,26 @@ const migrations: ReadonlyArray<Migration> = [
           heartbeat_at INTEGER NOT NULL,
           released INTEGER NOT NULL
         ) STRICT`
+    }),
+  (sql) =>
+    Effect.gen(function* () {
+      // What was there is as old as can be: nobody knows when it was put in.
+      yield* sql`ALTER TABLE artefacts ADD COLUMN put_at INTEGER NOT NULL DEFAULT 0`
+      // Where the content lies when it is not in `bytes`.
+      yield* sql`ALTER TABLE artefacts ADD COLUMN upload INTEGER`
+      yield* sql`CREATE INDEX artefacts_by_age ON artefacts (put_at, hash, size)`
+      yield* sql`
+        CREATE TABLE artefact_uploads (
+          upload INTEGER PRIMARY KEY AUTOINCREMENT,
+          touched_at INTEGER
+        ) STRICT`
+      yield* sql`
+        CREATE TABLE artefact_chunks (
+          upload INTEGER NOT NULL,
+          n INTEGER NOT NULL,
+          bytes BLOB NOT NULL,
+          PRIMARY KEY (upload, n)
+        ) STRICT`
     })
 ]
 

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 
-import { sha256 } from "../../../src/journal/internal/sha256.ts"
+import { hasher, sha256 } from "../../../src/journal/internal/sha256.ts"
 
 const reference = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 
@@ -35,5 +35,31 @@ describe("sha256", () => {
   it.prop("agrees with the one of the platform", [Schema.Array(Schema.Int)], ([numbers]) => {
     const bytes = Uint8Array.from(numbers, (number) => number & 0xff)
     assert.strictEqual(sha256(bytes), reference(bytes))
+  })
+
+  it.prop("is the same of bytes that come in parts", [Schema.Array(Schema.Array(Schema.Int))], ([parts]) => {
+    const repeated = parts.map((numbers, index) =>
+      Uint8Array.from(
+        { length: numbers.length * (1 + 13 * index) },
+        (_, at) => (numbers[at % numbers.length] ?? 0) & 0xff
+      )
+    )
+    const whole = Uint8Array.from(repeated.flatMap((part) => [...part]))
+    const inParts = hasher()
+    for (const part of repeated) inParts.update(part)
+    assert.strictEqual(inParts.digest(), reference(whole))
+  })
+
+  it("is the same wherever the bytes are cut", () => {
+    const bytes = Uint8Array.from({ length: 200 }, (_, index) => (index * 37) & 0xff)
+    for (let first = 0; first <= 200; first += 7) {
+      for (let second = first; second <= 200; second += 11) {
+        const inParts = hasher()
+        for (const part of [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)]) {
+          inParts.update(part)
+        }
+        assert.strictEqual(inParts.digest(), reference(bytes), `cut at ${first} and ${second}`)
+      }
+    }
   })
 })
