@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Layer, Schema } from "effect"
 import { Artefacts, Reference } from "espalier/journal"
 
+import { artefactsCollectContract } from "./artefactsCollectContract.ts"
 import { artefactsStreamContract } from "./artefactsStreamContract.ts"
 
 const hashOf = (content: Uint8Array | string): string => `sha256:${createHash("sha256").update(content).digest("hex")}`
@@ -271,4 +272,5 @@ export const artefactsContract = (
   })
 
   artefactsStreamContract(layer)
+  artefactsCollectContract(layer)
 }
