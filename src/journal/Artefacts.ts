@@ -161,8 +161,8 @@ export class Artefacts extends Context.Service<
      *
      * **Details**
      *
-     * - Referred to is a hash that stands anywhere in the data of an event: `sha256:` and 64 digits. When journal and
-     *   artefacts lie in one database, its events are looked through, and what is decided and removed is one transaction
+     * - Referred to is a hash that stands anywhere in the data of an event or of a command: `sha256:` and 64 digits. When
+     *   journal and artefacts lie in one database, its events are looked through, and what is decided and removed is one transaction
      *   with them. For a journal elsewhere, give `references`.
      * - Fails with the troubles of the store, as `references` does, and with `InvalidInput` when `olderThan` is not a finite
      *   duration > 0, or when there are no events in the same database and no `references`.
@@ -217,22 +217,23 @@ export interface Collected {
 }
 
 /**
- * The hashes that the events of a journal refer to, for `collect` with artefacts that lie elsewhere.
+ * The hashes that a journal refers to, for `collect` with artefacts that lie elsewhere.
  *
  * **Details**
  *
- * Reads every listed run from its first event; a hash comes as often as it is referred to.
+ * Reads every listed run from its first event, and what was left for the owner of the journal; a hash comes as often as it
+ * is referred to.
  *
  * @category operations
  * @since 0.1.0
  */
 export const references: Stream.Stream<string, JournalError, Journal.Journal> = Stream.unwrap(
-  Effect.map(Journal.Journal, (journal) =>
-    Stream.fromIterableEffect(journal.runs()).pipe(
-      Stream.flatMap(({ run }) => journal.read(run)),
-      Stream.flatMap(({ data }) => Stream.fromIterable(hashesIn(data)))
-    )
-  )
+  Effect.map(Journal.Journal, (journal) => {
+    const left = Stream.fromIterableEffect(journal.commands())
+    const events = Stream.flatMap(Stream.fromIterableEffect(journal.runs()), ({ run }) => journal.read(run))
+    // What is left becomes events: who looks at the events after it sees it in one of the two.
+    return Stream.flatMap(Stream.concat(left, events), ({ data }) => Stream.fromIterable(hashesIn(data)))
+  })
 )
 
 /**

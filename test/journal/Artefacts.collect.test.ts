@@ -75,10 +75,11 @@ const referenceOf = (text: string) =>
   Effect.flatMap(Artefacts.Artefacts, ({ put }) => put(text)).pipe(Effect.provide(Artefacts.layerMemory()))
 
 describe("references", () => {
-  it.effect("are the hashes in all events of all runs", () =>
+  it.effect("are the hashes in all events of all runs, and in what was left for their owner", () =>
     Effect.gen(function* () {
       const journal = yield* Journal.Journal
       const [one, two] = [yield* referenceOf("one"), yield* referenceOf("two")]
+      yield* journal.command({ run: "a", type: "Decide", at: 0, data: { ...two } })
       for (const [run, data] of [
         ["a", { result: { outputRef: { ...one } } }],
         ["b", [`see ${two.hash}, and ${one.hash}`]],
@@ -92,7 +93,7 @@ describe("references", () => {
         })
       }
       const found = yield* Stream.runCollect(Artefacts.references)
-      assert.deepStrictEqual(found.toSorted(), [one.hash, one.hash, one.hash, two.hash].toSorted())
+      assert.deepStrictEqual(found.toSorted(), [one.hash, one.hash, one.hash, two.hash, two.hash, two.hash].toSorted())
     }).pipe(Effect.provide(Journal.layerMemory))
   )
 })

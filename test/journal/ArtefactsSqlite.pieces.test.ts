@@ -319,6 +319,12 @@ describe("collect", () => {
       }
     ],
     [
+      "left for the owner",
+      (file, data) => {
+        file.prepare("INSERT INTO commands (run, type, at, data) VALUES ('a', 'Decide', 0, ?)").run(data)
+      }
+    ],
+    [
       "written in the row of one that was removed",
       (file, data) => {
         const [last] = file.prepare("SELECT max(rowid) AS row FROM events").all()

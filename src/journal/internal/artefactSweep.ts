@@ -46,6 +46,7 @@ export const makeSweep = (native: DatabaseSync, { locked, step }: Steps): Store[
   const old = native.prepare("SELECT hash, size FROM artefacts WHERE put_at < ?1")
   const events = native.prepare("SELECT rowid AS row, run, version, data FROM events WHERE rowid > ?1 ORDER BY rowid")
   const event = native.prepare("SELECT 1 FROM events WHERE rowid = ?1 AND run = ?2 AND version = ?3")
+  const commands = native.prepare("SELECT data FROM commands")
   const some = native.prepare("SELECT 1 FROM events LIMIT 1")
   const drop = native.prepare(`
     INSERT INTO artefact_uploads (upload, touched_at)
@@ -68,8 +69,11 @@ export const makeSweep = (native: DatabaseSync, { locked, step }: Steps): Store[
 
   const unbounded = { events: Infinity, characters: Infinity }
 
-  /** Looks through what has come since. */
+  /** Looks through what has come since, and through what was left for the owner: events will be made of it. */
   const lookOn = (candidates: Map<string, number>, mark: Mark): Mark => {
+    for (const left of commands.iterate() as Iterable<Pick<EventRow, "data">>) {
+      for (const hash of hashesIn(left.data)) candidates.delete(hash)
+    }
     const stands = mark.row === 0 || event.get(mark.row, mark.run, mark.version) !== undefined
     return look(candidates, stands ? mark : start, unbounded).mark
   }
