@@ -101,10 +101,10 @@ export interface TaskData extends Omit<Contract.Fields, "task" | "version"> {
  * - `worker`: a registered name, `domain.worker`, asked first. `capability`: what it takes; enough without a worker.
  * - `by`: a coordinator that carries it out with tasks of its own, instead of a worker. `input` is then what those begin with.
  * - `needs`: ids of tasks that come before. Default none.
- * - `after`: how long it waits once everything that it needs has ended, a finite duration >= 0, counted in milliseconds. It is
- *   kept by the journal: the run may be put down and taken up again meanwhile, and nothing is held (see `Run.Watching` for who
- *   waits). Its deadline begins with its first order, as always; those of the run and of the tasks around it run on. Default:
- *   not at all.
+ * - `after`: how long it waits once everything that it needs has ended, a duration >= 0 of at most a hundred years, counted in
+ *   milliseconds. The journal keeps it: the run may be put down and taken up again meanwhile, and nothing is held (see
+ *   `Run.Watching` for who waits). Its own deadline begins with its first order, as always; those of the run and of the tasks
+ *   around it run on. Default: not at all.
  * - `input`: the worker's named inputs as plain values, from the outputs of the tasks before it and what the group began
  *   with. Default none.
  * - `acceptMissing`: run even when a need gave no result. Default false.

@@ -71,6 +71,8 @@ describe("Desk", () => {
       ["a worker of a task", first({ worker: "d.two" })],
       ["a capability of a task", first({ capability: "read" })],
       ["acceptMissing", first({ acceptMissing: true })],
+      ["after", first({ after: "2 days" })],
+      ["another time", first({ after: "3 days" })],
       ["fresh", first({ fresh: true })],
       ["reduceScope", first({ reduceScope: true })],
       ["an objective", first({ objective: "Do it well" })],
@@ -113,7 +115,10 @@ describe("Desk", () => {
       ["nothing", original()],
       ["the code of a worker", staff({ handle: () => Effect.succeed("otherwise") })],
       ["the code of a task", first({ input: () => ({}), validate: () => [], label: () => "fine" })],
-      ["a default that is written out", first({ onIncomplete: "partial", limits: {}, constraints: [], needs: [] })],
+      [
+        "a default that is written out",
+        first({ onIncomplete: "partial", limits: {}, constraints: [], needs: [], after: 0 })
+      ],
       ["the order of fields", desk({ tasks: [{ objective: "Do it", worker: "d.one", id: "a" }, group([task("c")])] })],
       [
         "how a worker is run",
@@ -144,7 +149,12 @@ describe("Desk", () => {
           limits: { tokens: 100 },
           tasks: [
             task("a", { permissions: { repository: ["docs"] }, limits: { tokens: 50 } }),
-            { ...group([task("c", { worker: undefined, capability: "read" })]), needs: ["a"], acceptMissing: true }
+            {
+              ...group([task("c", { worker: undefined, capability: "read" })]),
+              needs: ["a"],
+              acceptMissing: true,
+              after: "1 minute"
+            }
           ]
         })
       )
@@ -191,6 +201,7 @@ describe("Desk", () => {
           candidates: [],
           needs: ["a"],
           acceptMissing: true,
+          afterMillis: 60_000,
           contract: { ...contract, objective: "Do all of it", onIncomplete: "partial" }
         },
         {

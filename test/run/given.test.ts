@@ -435,6 +435,9 @@ describe("what a run is given", () => {
     [{ limits: { token: 5 } }, "limits.token is not a known field"],
     [{ onEvent: "log" }, 'onEvent must be a function, got "log"'],
     [{ log: "no" }, 'log must be true or false, got "no"'],
+    [{ waitFor: "-1 second" }, 'waitFor must be a duration >= 0, got "-1 second"'],
+    [{ waitFor: "a while" }, 'waitFor must be a duration >= 0, got "a while"'],
+    [{ waitFor: Number.NaN }, "waitFor must be a duration >= 0, got NaN"],
     [{ teir: "low" }, "teir is not a known option; known are tier, id, log, input, limits and 3 more"]
   ]
   const made = Desk.make("desk", desk)

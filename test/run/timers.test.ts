@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Duration, Effect } from "effect"
+import { type Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Journal } from "espalier/journal"
 import { Office, type Outcome, Pipeline, Plan, Run, type RunEvent } from "espalier/run"
@@ -256,4 +256,48 @@ describe("A run that waits for a timer", () => {
       assert.deepStrictEqual(fired(yield* history("r2")), [])
     }).pipe(Effect.scoped, memory)
   )
+})
+
+describe("The list of runs", () => {
+  it.effect("says when a run goes on, and is written only when that or its status changes", () => {
+    const listings: Array<string> = []
+    const journal = Layer.effect(
+      Journal.Journal,
+      Effect.map(Journal.Journal, (journal) => ({
+        ...journal,
+        append: (append: Journal.Append) => {
+          const { status, wakeAt } = append.listing ?? {}
+          if (status !== undefined) listings.push(`${status} ${wakeAt}`)
+          return journal.append(append)
+        }
+      }))
+    ).pipe(Layer.provide(Journal.layerMemory))
+    return Effect.gen(function* () {
+      const one = Fake.worker("one", { size: 10, answers: ({ task }) => (task === "ask" ? Fake.fail("denied") : task) })
+      const built = deskOf(
+        [one],
+        plan([task("ask"), task("a", { after: "1 day" }), task("b", { after: "2 days" }), task("c", { needs: ["b"] })])
+      )
+      yield* Run.start(built, options)
+      const runs = Effect.flatMap(Journal.Journal, (journal) => journal.runs({ order: "due", dueBy: day }))
+      assert.deepStrictEqual(
+        (yield* runs).map(({ run, wakeAt }) => [run, wakeAt]),
+        [["r1", day]]
+      )
+      yield* Run.changeTier("r1", { from: "medium", to: "full", who: "ada", why: "Let it" })
+      yield* TestClock.adjust("1 day")
+      assert.deepStrictEqual(waits(yield* resume(built)), ["waiting", 2 * day])
+      assert.deepStrictEqual(yield* runs, [])
+      yield* Run.cancel("r1", { by: "ada" })
+      yield* resume(built)
+      assert.deepStrictEqual(listings, [
+        "running undefined",
+        `waiting ${day}`,
+        `running undefined`,
+        `waiting ${2 * day}`,
+        "running undefined",
+        "cancelled undefined"
+      ])
+    }).pipe(Effect.provide(journal))
+  })
 })

@@ -152,6 +152,30 @@ const unaffordable: Event = {
 const reused: Event = { _tag: "Reused", at: 1, task: "a", worker: "d.w", of: "b", version: 2, note: "" }
 const refused: Event = { _tag: "ContractRefused", at: 1, task: "a", worker: "d.w", note: "" }
 
+const timer = (subject: string, due = 10, number = 1): Event => ({
+  _tag: "TimerSet",
+  at: 0,
+  timer: `r1/timer/${number}`,
+  subject,
+  purpose: "after",
+  due,
+  note: ""
+})
+const fires = (subject: string, due = 10, number = 1, at = due): Event => ({
+  _tag: "TimerFired",
+  at,
+  timer: `r1/timer/${number}`,
+  subject,
+  due,
+  note: ""
+})
+const slow = started([
+  { id: "a", afterMillis: 10 },
+  { id: "b", afterMillis: 5 },
+  { id: "c", needs: ["a"], afterMillis: 1 },
+  { id: "d" }
+])
+
 const order = [plan, routed, dispatched]
 const tried = [...order, failed]
 const group = [plan, opened()]
@@ -220,6 +244,24 @@ describe("RunState.evolve", () => {
     ["the time of a is over already", [plan, late("a")], late("a")],
     ['there is no task "z"', [plan], late("z")],
     ["the task a has ended: failed", [...tried, ended("a", "failed")], late("a")],
+    ["the next timer is r1/timer/1, not r1/timer/2", [slow], timer("a", 10, 2)],
+    ['there is no task "z"', [slow], timer("z")],
+    ["the task d waits for no time", [slow], timer("d")],
+    ["the task c is queued", [slow], timer("c")],
+    ["r1/timer/1 of a is open already", [slow, timer("a")], timer("a", 11, 2)],
+    ["the task a is ready", [slow, timer("a"), fires("a")], timer("a", 11, 2)],
+    ["the task a has ended: cancelled", [slow, ended("a", "cancelled")], timer("a")],
+    ["r1/timer/1 is not open", [slow], fires("a")],
+    ["r1/timer/1 is not open", [slow, timer("a"), fires("a")], fires("a")],
+    ["r1/timer/1 is not open", [slow, timer("a"), ended("a", "cancelled")], fires("a")],
+    ["the next timer to fire is r1/timer/2, not r1/timer/1", [slow, timer("a"), timer("b", 5, 2)], fires("a")],
+    ["the next timer to fire is r1/timer/1, not r1/timer/2", [slow, timer("a"), timer("b", 10, 2)], fires("b", 10, 2)],
+    ['r1/timer/1 is of a, not of "b"', [slow, timer("a")], fires("b")],
+    ["r1/timer/1 is due at 10, not at 9", [slow, timer("a")], fires("a", 9)],
+    ["r1/timer/1 is not due before 10", [slow, timer("a")], fires("a", 10, 1, 9)],
+    ["the task a is queued", [slow, timer("a")], routed],
+    ["the task a is queued", [slow, timer("a")], opened("a")],
+    ["the task a is queued", [slow], routed],
     // orders
     ["r1/a/1 is not open", [plan], recalled],
     ["r1/a/1 is called back already", [...order, recalled], recalled],

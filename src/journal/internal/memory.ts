@@ -70,7 +70,7 @@ export const makeMemory = (): Store => {
       Effect.sync(() => {
         const now = Math.floor(clock.currentTimeMillisUnsafe())
         owner = { epoch: 1, name: "memory", since: now, heartbeatAt: now, released: false }
-        return { epoch: 1, beat: Effect.void }
+        return { epoch: 1 }
       })
     ),
     write: (_, commits) =>

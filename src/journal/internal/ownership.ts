@@ -46,7 +46,7 @@ export const make = (
   }
 
   /** A beat that fails for now is made up for by the next one; only a raised epoch ends it. */
-  const beats = ({ beat }: Claim): Effect.Effect<void> =>
+  const beats = (beat: Effect.Effect<void, JournalError>): Effect.Effect<void> =>
     Effect.delay(
       Effect.catch(beat, (error) => {
         noticed(error)
@@ -63,7 +63,7 @@ export const make = (
       Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void
     )
     claim = made
-    yield* Effect.forkIn(beats(made), own)
+    if (made.beat !== undefined) yield* Effect.forkIn(beats(made.beat), own)
     return made.epoch
   })
 

@@ -38,11 +38,12 @@ export interface Commit {
  * The right to write, which ends with the scope that it was claimed in: then the lock is given back, and the journal is known
  * to have no owner.
  *
- * - `beat`: says that this owner is alive. Fails with `JournalFenced` when the epoch has been raised.
+ * - `beat`: says that this owner is alive. Fails with `JournalFenced` when the epoch has been raised. Absent where there can be
+ *   no other owner.
  */
 export interface Claim {
   readonly epoch: number
-  readonly beat: Effect.Effect<void, JournalError>
+  readonly beat?: Effect.Effect<void, JournalError> | undefined
 }
 
 /** What a store does. */

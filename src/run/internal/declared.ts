@@ -31,13 +31,15 @@ export const checkTask = (given: Given, path: string, value: unknown, named = tr
   if (task["by"] !== undefined) given.made(`${path}.by`, "a coordinator", isCoordinator(task["by"]), task["by"])
 }
 
+/** The longest time that a task can wait: a hundred years. */
+const longest = 100 * 365.25 * 86_400_000
+
 /** How long a declared task waits, in whole milliseconds; `undefined` for what nobody can wait for. */
 export const millisOf = (after: unknown): number | undefined => {
   const duration = readDuration(after)
   if (duration === undefined) return undefined
   const millis = Duration.toMillis(duration)
-  const whole = Math.ceil(millis)
-  return millis >= 0 && Number.isSafeInteger(whole) ? whole : undefined
+  return millis >= 0 && millis <= longest ? Math.ceil(millis) : undefined
 }
 
 /** Checks a list of declared tasks. */

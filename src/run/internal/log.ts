@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 import type * as Journal from "../../journal/Journal.ts"
 import { RunEvent } from "../RunEvent.ts"
 import type { RunState } from "../RunState.ts"
+import { wakeAt } from "./applying/timers.ts"
 
 /** @since 0.1.0 */
 export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
@@ -26,11 +27,11 @@ export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
  *
  * @since 0.1.0
  */
-export const listingOf = (state: RunState): Journal.Listing => ({
-  status: state.status,
-  desk: state.desk,
-  startedAt: state.startedAt
-})
+export const listingOf = (state: RunState): Journal.Listing => {
+  const { desk, startedAt, status } = state
+  const wakes = wakeAt(state)
+  return { status, desk, startedAt, ...(wakes === undefined ? {} : { wakeAt: Math.ceil(wakes) }) }
+}
 
 /**
  * Whether the list of runs says so already.
@@ -38,7 +39,7 @@ export const listingOf = (state: RunState): Journal.Listing => ({
  * @since 0.1.0
  */
 export const isListed = (listing: Journal.Listing, listed: Journal.Listing | undefined): boolean =>
-  listing.status === listed?.status
+  listing.status === listed?.status && listing.wakeAt === listed.wakeAt
 
 const decode = Schema.decodeUnknownResult(RunEvent)
 

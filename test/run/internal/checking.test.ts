@@ -458,6 +458,15 @@ const errors: ReadonlyArray<Row> = [
     }),
     "a/b"
   ],
+  ...[Infinity, -1, Number.NaN, "-3 seconds", "Infinity", "40000 days"].map(
+    (after) =>
+      [
+        "out-of-range",
+        `task a: after must be a duration >= 0 of at most a hundred years, got ${typeof after === "string" ? JSON.stringify(after) : after}`,
+        desk({ tasks: [task("a", { after: after as never })] }),
+        "a"
+      ] as const
+  ),
   [
     "unaffordable",
     "task a: d.one can never have it: it is expected to use 500 tokens, above the 100 of the task",
@@ -659,6 +668,21 @@ const errors: ReadonlyArray<Row> = [
 ]
 
 const warnings: ReadonlyArray<Row> = [
+  [
+    "excessive-limits",
+    "task a: it can never begin: after is 2000 ms, and the deadlineMillis of the desk are only 2000",
+    desk({ limits: { deadlineMillis: 2_000 }, tasks: [task("a", { after: "2 seconds" })] }),
+    "a"
+  ],
+  [
+    "excessive-limits",
+    "task a/b: it can never begin: after is 3000 ms, and the deadlineMillis of the task a are only 2000",
+    desk({
+      limits: { deadlineMillis: 9_000 },
+      tasks: [{ ...group("a", [task("b", { after: "3 seconds" })]), limits: { deadlineMillis: 2_000 } }]
+    }),
+    "a/b"
+  ],
   [
     "crowded",
     "the domain d has 9 workers; above 8 they are hard to tell apart",

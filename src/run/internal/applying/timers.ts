@@ -43,9 +43,9 @@ const insert = (timers: Array<TimerState>, timer: TimerState): void => {
 export const fired = (draft: Draft, event: Of<"TimerFired">): string | undefined => {
   const { at, due, subject, timer } = event
   const [first] = draft.timers
-  if (first?.timer !== timer || first.subject !== subject) {
-    return first === undefined ? `${timer} is not open` : `the next timer to fire is ${first.timer}, not ${timer}` // S10
-  }
+  if (first === undefined) return `${timer} is not open`
+  if (first.timer !== timer) return `the next timer to fire is ${first.timer}, not ${timer}` // S10
+  if (first.subject !== subject) return `${timer} is of ${first.subject}, not of ${JSON.stringify(subject)}`
   if (due !== first.due) return `${timer} is due at ${first.due}, not at ${due}`
   if (at < due) return `${timer} is not due before ${due}`
   draft.timers.shift()

@@ -36,9 +36,7 @@ export const checkTask = (
 ): void => {
   const path = pathIn(group, task.id)
   const error = (rule: Rule, message: string) => findings.error(rule, path, `task ${path}: ${message}`)
-  if (task.after !== undefined && millisOf(task.after) === undefined) {
-    error("out-of-range", `after must be a duration >= 0 that ends some day, got ${show(task.after)}`)
-  }
+  if (task.after !== undefined) checkWait(desk, group, path, task.after, findings)
   const contract = Plan.contract(task, {})
   if (EffectResult.isFailure(contract)) {
     for (const problem of contract.failure.problems) {
@@ -68,6 +66,25 @@ export const checkTask = (
   if (against.some(({ first }) => first === undefined)) return
   const reasons = against.map(({ first, seat }) => `${seat.name}: ${first?.message}`).join("; ")
   error(against[0]?.first?.rule ?? "unassigned", `nobody with ${task.capability} can ever have it: ${reasons}`)
+}
+
+/** Adds what is wrong with how long a task waits: it is no time, or nobody has so much. */
+const checkWait = (desk: Desk, { around }: Group, path: string, after: unknown, findings: Findings): void => {
+  const millis = millisOf(after)
+  if (millis === undefined) {
+    const message = `after must be a duration >= 0 of at most a hundred years, got ${show(after)}`
+    return findings.error("out-of-range", path, `task ${path}: ${message}`)
+  }
+  const bounds = [
+    ...around.toReversed().map(({ path, task }) => ({ whose: `the task ${path}`, limits: task.limits })),
+    { whose: "the desk", limits: desk.limits }
+  ]
+  for (const { limits, whose } of bounds) {
+    const most = limits?.deadlineMillis
+    if (most === undefined || millis < most) continue
+    const message = `it can never begin: after is ${millis} ms, and the deadlineMillis of ${whose} are only ${most}`
+    return findings.warning("excessive-limits", path, `task ${path}: ${message}`)
+  }
 }
 
 const checkAssignment = (
