@@ -100,6 +100,36 @@ export interface Options {
  * Throws a `RangeError` when an option or the shape of a task is not what its type says: `concurrency` out of range, an id
  * that is no text, a function that is none. Everything else is found by `Desk.check`.
  *
+ * **Example** (Look again in two days)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Journal } from "espalier/journal"
+ * import { Desk, Domain, Plan, Run, Worker } from "espalier/run"
+ *
+ * const gardener = Worker.make("gardener", {
+ *   description: "Grafts trees, and looks after them",
+ *   input: Schema.Struct({}),
+ *   output: Schema.String,
+ *   handle: ({ task }) => Effect.succeed(`${task}: done`)
+ * })
+ * const desk = Desk.make("garden", {
+ *   version: "1",
+ *   input: Schema.Struct({}),
+ *   domains: [Domain.make("garden", { workers: [gardener] })],
+ *   coordinator: Plan.make([
+ *     { id: "graft", worker: "garden.gardener", objective: "Graft it" },
+ *     { id: "look", worker: "garden.gardener", objective: "Look at it", needs: ["graft"], after: "2 days" }
+ *   ])
+ * })
+ *
+ * const started = Run.start(desk, { input: {} }).pipe(Effect.provide(Journal.layerMemory))
+ * const { results, startedAt, status, wakeAt = 0 } = await Effect.runPromise(started)
+ * const days = Math.round((wakeAt - startedAt) / 86_400_000)
+ *
+ * [results["graft"]?.output, results["look"]?.status, status, days] // => ["graft: done", "open", "waiting", 2]
+ * ```
+ *
  * @category constructors
  * @since 0.1.0
  */

@@ -10,6 +10,8 @@
  * - One decision is one commit: a report, what follows from it, and the next orders are in the journal together.
  * - An interrupted run cancels its work, waits until it has stopped, and is left `suspended`; {@link resume} takes it up.
  *   What the calls of that work had used is charged; of a run whose process was killed nobody can know it.
+ * - A run for which nothing is under way, and which waits for people or for a time (`after` of a task), ends here as `waiting`:
+ *   nothing is held, and its outcome says when it goes on.
  * - A run keeps the desk's version and definition that it began with. Taken up with another one, it is suspended instead.
  * - With a store of artefacts (`Artefacts`) around it, a run keeps outputs of more than 64 KiB of JSON there, and the journal
  *   only has where they are. Whoever takes the run up or reads its outcome needs the same store. Without one, outputs of up

@@ -284,7 +284,7 @@ describe("The list of runs", () => {
         (yield* runs).map(({ run, wakeAt }) => [run, wakeAt]),
         [["r1", day]]
       )
-      yield* Run.changeTier("r1", { from: "medium", to: "full", who: "ada", why: "Let it" })
+      yield* Run.changeTier("r1", { from: "medium", to: "low", who: "ada", why: "Careful" })
       yield* TestClock.adjust("1 day")
       assert.deepStrictEqual(waits(yield* resume(built)), ["waiting", 2 * day])
       assert.deepStrictEqual(yield* runs, [])
@@ -293,7 +293,7 @@ describe("The list of runs", () => {
       assert.deepStrictEqual(listings, [
         "running undefined",
         `waiting ${day}`,
-        `running undefined`,
+        // A person is asked about the task that had waited.
         `waiting ${2 * day}`,
         "running undefined",
         "cancelled undefined"

@@ -214,7 +214,8 @@ class Living {
       }
       if (this.listening > 0) this.complain(`${this.listening} listeners are left after session ${this.session}`)
       if (done._tag === "None") {
-        yield* Effect.sleep(below(30_000))
+        // Somebody else goes on at once, or much later.
+        if (fate(plan.seed, "away", this.session).next() < 0.6) yield* Effect.sleep(below(30_000))
         continue
       }
       this.outcome = done.value
@@ -260,9 +261,24 @@ class Living {
     const outlived = endedAt - awayAfter(written, end) - (late ? end : (state.deadlineAt ?? Infinity))
     if (outlived > grace) this.complain(`the run outlives its deadline of ${state.deadlineAt} by ${outlived} ms`)
     this.recalled(written)
+    this.patient(written)
     const call = this.calls.find(({ at }) => at > endedAt)
     if (call !== undefined) this.complain(`${call.dispatch} was called after the end of the run`)
     this.receipts(written, read)
+  }
+
+  /** No attempt begins before the wait for it is over, whoever was cut off meanwhile. */
+  private patient(written: ReadonlyArray<Event>): void {
+    for (const failed of written) {
+      if (failed._tag !== "AttemptFailed") continue
+      const { at, attempt, dispatch, waitMillis } = failed
+      const next = this.calls.find((call) => call.dispatch === dispatch && call.attempt === attempt + 1)
+      if (next !== undefined && next.at < at + waitMillis) {
+        this.complain(
+          `attempt ${attempt + 1} of ${dispatch} begins at ${next.at}, ${at + waitMillis - next.at} ms early`
+        )
+      }
+    }
   }
 
   /** What is called back stops within its grace time. */
