@@ -1,20 +1,19 @@
 /**
  * The program that is killed: opens the desk on a journal, begins its runs or takes them up, and carries them to their end.
  *
- * `child.ts SETTINGS`, as JSON. It prints `ready` before it begins and `over` when all of its runs are.
+ * `child.ts SETTINGS`, as JSON. It prints `ready` before it begins, and at its end `over` when all of its runs are, `waiting`
+ * when people are asked, `suspended` when it was told to stop (SIGTERM).
  */
 import { writeSync } from "node:fs"
 
-import { Effect, Layer } from "effect"
-import { Artefacts, ArtefactsSqlite, Journal, JournalSqlite } from "espalier/journal"
-import { Office, Run, type RunEvent } from "espalier/run"
+import { Cause, Effect, Exit, Fiber, Layer, Schedule } from "effect"
+import { Artefacts, Journal } from "espalier/journal"
+import { Office, type Outcome, Run, type RunEvent } from "espalier/run"
 
 import { desk, Outside } from "./desk.ts"
 import { pen } from "./outside.ts"
 import { type Point, Seams } from "./seams.ts"
-
-/** Where the journal is. */
-export type Store = { readonly _tag: "sqlite"; readonly filename: string }
+import { layerStore, type Store } from "./store.ts"
 
 /** What one life is told. */
 export interface Settings {
@@ -23,11 +22,13 @@ export interface Settings {
   readonly store: Store
   readonly runs: ReadonlyArray<string>
   readonly point?: Point | undefined
+  /** What it does to itself at the point, once it has said `signal`. Default SIGKILL. */
+  readonly signal?: NodeJS.Signals | "nothing" | undefined
+  /** Whether it waits for as long as another process owns the journal. Default false: that is a failure. */
+  readonly patient?: boolean | undefined
 }
 
-/** The store, without any seam. */
-export const layerStore = ({ filename }: Store) =>
-  Layer.merge(JournalSqlite.layerSqlite({ filename }), ArtefactsSqlite.layerSqlite({ filename }))
+const isOwned = ({ reason }: Journal.JournalError): boolean => reason._tag === "JournalOwned"
 
 /** What an event that is told of is known by; a large output is told with its value. */
 export const whatOf = (event: Pick<RunEvent.RunEvent, "_tag" | "at" | "note">): string =>
@@ -39,9 +40,12 @@ export const live = (
   under: (journal: Journal.Journal["Service"]) => Journal.Journal["Service"] = (journal) => journal
 ) =>
   Effect.gen(function* () {
-    const { life, outside, point, runs, store } = settings
-    const { tell } = pen(outside, life)
-    const seams = new Seams({ tell, close: () => {} }, point, () => void process.kill(process.pid, "SIGKILL"))
+    const { life, outside, patient = false, point, runs, signal = "SIGKILL", store } = settings
+    const tell = pen(outside, life)
+    const seams = new Seams(tell, point, () => {
+      writeSync(1, "signal\n")
+      if (signal !== "nothing") process.kill(process.pid, signal)
+    })
     const seamed = Layer.merge(
       Layer.effect(
         Journal.Journal,
@@ -62,14 +66,17 @@ export const live = (
     })
     const program = Effect.gen(function* () {
       const journal = yield* Journal.Journal
+      yield* patient
+        ? Effect.retry(journal.own, { while: isOwned, schedule: Schedule.spaced("50 millis") })
+        : journal.own
       const versions: Record<string, number> = {}
       for (const run of runs) versions[run] = yield* journal.version(run)
       tell({ _tag: "Life", versions })
       const office = yield* Office.open(desk, { log: false })
       writeSync(1, "ready\n")
-      yield* Effect.forEach(
+      const outcomes = yield* Effect.forEach(
         runs,
-        (run, index): Effect.Effect<unknown, Run.RunError | Error, Journal.Journal> => {
+        (run, index): Effect.Effect<Outcome.Outcome, Run.RunError | Error, Journal.Journal> => {
           const onEvent = (event: RunEvent.RunEvent) => tell({ _tag: "Published", run, what: whatOf(event) })
           return versions[run] === 0
             ? Run.startIn(office, { id: run, input: index + 2, onEvent })
@@ -77,12 +84,22 @@ export const live = (
         },
         { concurrency: "unbounded" }
       )
-      writeSync(1, "over\n")
+      return outcomes.some(({ status }) => status === "waiting") ? "waiting" : "over"
     })
-    yield* program.pipe(Effect.scoped, Effect.provide(Layer.merge(seamed, world)))
+    return yield* program.pipe(Effect.scoped, Effect.provide(Layer.merge(seamed, world)))
   })
 
-/** What this process was told. */
-export const settings = (): Settings => JSON.parse(process.argv[2] ?? "") as Settings
+/** Lives by what this process was told. */
+export const main = async (under?: Parameters<typeof live>[1]): Promise<void> => {
+  const fiber = Effect.runFork(live(JSON.parse(process.argv[2] ?? "") as Settings, under))
+  process.once("SIGTERM", () => fiber.interruptUnsafe())
+  const exit = await Effect.runPromise(Fiber.await(fiber))
+  if (Exit.isSuccess(exit)) writeSync(1, `${exit.value}\n`)
+  else if (Cause.hasInterruptsOnly(exit.cause)) writeSync(1, "suspended\n")
+  else {
+    console.error(Cause.pretty(exit.cause))
+    process.exitCode = 1
+  }
+}
 
-if (import.meta.main) await Effect.runPromise(live(settings()))
+if (import.meta.main) await main()

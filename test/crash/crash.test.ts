@@ -37,7 +37,7 @@ describe("R-302 a killed process", () => {
 
   withProcesses("is told to hang when it does not end in time, and to fail when it ends too early", () =>
     Effect.gen(function* () {
-      const settings = { life: 0, outside: "", store: { _tag: "sqlite", filename: "" }, runs: [] } as const
+      const settings = { life: 0, outside: "", store: { filename: "" }, runs: [] } as const
       const manner = { cache: "", bound: "2 seconds" } as const
       assert.deepStrictEqual(yield* live(settings, { ...manner, script: fixture("idle.ts") }), { _tag: "hung" })
       const ending = yield* live(settings, { ...manner, bound: "30 seconds" })

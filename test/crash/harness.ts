@@ -2,30 +2,25 @@
  * Kills a program at planned points and looks at what is left: the parent of all lives.
  *
  * First one life that nobody cuts off; it is the trace out of which points are planned, and the end that every other world
- * has to come to. Then the cases, some at a time.
+ * has to come to. Then the cases, two at a time.
  */
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-import { Effect, type Scope, Stream } from "effect"
-import { Journal } from "espalier/journal"
-import { Run } from "espalier/run"
+import { Effect, type Scope } from "effect"
 
-import { check, compare, type End, endOf, type Seen, type Violation } from "./check.ts"
-import { layerStore, type Settings, type Store } from "./child.ts"
-import { type Ending, live, type Manner } from "./life.ts"
-import { readLines } from "./outside.ts"
+import { check, compare, type End, endOf, type Violation } from "./check.ts"
+import type { Ending, Manner } from "./life.ts"
 import { type Case, caseOf, type Crossing, type Kill, plan, sentence } from "./points.ts"
 import type { Point } from "./seams.ts"
+import { liveOn, look, makeWorld, outcomes, type World } from "./world.ts"
 
-/** The runs of a world, all in one process. */
-const runs = ["a", "b"]
-
-/** What is tried. `only`: the case of this kill alone. */
+/** What is tried. */
 export interface Options {
   readonly points: number
   readonly seed: number
+  /** The case of this kill alone. */
   readonly only?: number | undefined
   readonly told?: ((line: string) => void) | undefined
   /** The program that is killed. Default: the child. */
@@ -48,69 +43,29 @@ interface Room extends Manner {
   readonly folder: string
 }
 
-/** A world of its own: a store and what is outside of it. */
-interface World {
-  readonly folder: string
-  readonly store: Store
-  readonly outside: string
-  life: number
-}
-
-const folder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+/** A temporary folder of the scope's own. */
+export const folder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "espalier-crash-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true }))
 )
 
-const makeWorld = ({ folder }: Room, name: string): World => {
-  const own = join(folder, name)
-  mkdirSync(own)
-  const store: Store = { _tag: "sqlite", filename: join(own, "journal.db") }
-  return { folder: own, store, outside: join(own, "outside"), life: 0 }
+const hung = (ending: Ending): ReadonlyArray<Violation> => {
+  const what =
+    ending._tag === "failed"
+      ? `it could not go on: ${ending.told}`
+      : ending._tag === "hung"
+        ? "it did not end in time"
+        : `it ended as ${ending._tag}`
+  return [{ kind: "hung", what }]
 }
 
-const lifeOf = (room: Room, world: World, point: Point | undefined): Effect.Effect<Ending> =>
-  Effect.suspend(() => {
-    const { outside, store } = world
-    const settings: Settings = { life: world.life++, outside, store, runs, ...(point === undefined ? {} : { point }) }
-    return live(settings, room)
-  })
-
-/** The store as the dead process left it: a copy, so that the next life still has to recover it by itself. */
-const copyOf = ({ folder, life, store }: World): Store => {
-  const own = join(folder, `copy-${life}`)
-  mkdirSync(own)
-  for (const suffix of ["", "-wal"]) {
-    const from = `${store.filename}${suffix}`
-    if (existsSync(from)) copyFileSync(from, join(own, `journal.db${suffix}`))
-  }
-  return { ...store, filename: join(own, "journal.db") }
-}
-
-const seen = (world: World, store: Store) =>
+/** Lives on without a kill to the end of all runs, and looks at it. */
+export const toTheEnd = (world: World, manner: Manner, undisturbed: End) =>
   Effect.gen(function* () {
-    const journal = yield* Journal.Journal
-    const histories = new Map<string, ReadonlyArray<Journal.Recorded>>()
-    for (const run of runs) histories.set(run, yield* Stream.runCollect(journal.read(run)))
-    return { lines: existsSync(world.outside) ? readLines(world.outside) : [], histories } satisfies Seen
-  }).pipe(Effect.provide(layerStore(store)))
-
-const outcomes = (world: World) => Effect.forEach(runs, Run.outcome).pipe(Effect.provide(layerStore(world.store)))
-
-const hung = (ending: Ending): ReadonlyArray<Violation> =>
-  ending._tag === "failed"
-    ? [{ kind: "hung", what: `it could not go on: ${ending.told}` }]
-    : ending._tag === "hung"
-      ? [{ kind: "hung", what: "it did not end in time" }]
-      : []
-
-/** Lives on without a kill, and looks at the end. */
-const toTheEnd = (room: Room, world: World, undisturbed: End) =>
-  Effect.gen(function* () {
-    const ending = yield* lifeOf(room, world, undefined)
+    const ending = yield* liveOn(world, manner)
     if (ending._tag !== "over") return hung(ending)
-    const last = yield* seen(world, world.store)
-    const end = endOf(last.lines, yield* outcomes(world))
-    return [...check(last), ...compare(end, undisturbed)]
+    const last = yield* look(world)
+    return [...check(last), ...compare(endOf(last.lines, yield* outcomes(world)), undisturbed)]
   })
 
 /** What a case came to: the kills that were made, those of which the point was not met, and what does not hold. */
@@ -122,7 +77,7 @@ interface Tried {
 
 const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End, name: string) =>
   Effect.gen(function* () {
-    const world = makeWorld(room, name)
+    const world = makeWorld(room.folder, name)
     const missed: Array<Kill> = []
     const found: Array<Found> = []
     let made = 0
@@ -135,18 +90,18 @@ const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End,
         found.push({ ...each, kill: kill?.number ?? 0, where: `case ${number}, ${where}` })
       }
     }
-    if (prelude !== undefined) yield* lifeOf(room, world, prelude)
+    if (prelude !== undefined) yield* liveOn(world, room, { point: prelude })
     for (const kill of kills) {
       if (over) {
         missed.push(kill)
         continue
       }
       const point = made === 0 ? kill.point : kill.next
-      const ending = yield* lifeOf(room, world, point)
+      const ending = yield* liveOn(world, room, { point })
       if (ending._tag === "killed") {
         made += 1
         last = kill
-        note(kill, `killed ${sentence(point)}`, check(yield* seen(world, copyOf(world))))
+        note(kill, `killed ${sentence(point)}`, check(yield* look(world)))
       } else if (ending._tag === "over") {
         over = true
         missed.push(kill)
@@ -155,20 +110,20 @@ const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End,
         return { made, missed, found } satisfies Tried
       }
     }
-    note(last, "at the end", yield* toTheEnd(room, world, undisturbed))
+    note(last, "at the end", yield* toTheEnd(world, room, undisturbed))
     rmSync(world.folder, { recursive: true, force: true })
     return { made, missed, found } satisfies Tried
   })
 
 /** The undisturbed life: its end, and the boundaries that it came by. */
-const undisturbed = (room: Room) =>
+export const undisturbed = (world: World, manner: Manner) =>
   Effect.gen(function* () {
-    const world = makeWorld(room, "undisturbed")
-    const ending = yield* lifeOf(room, world, undefined)
-    if (ending._tag !== "over") return yield* Effect.die(new Error(`the undisturbed life: ${JSON.stringify(ending)}`))
-    const last = yield* seen(world, world.store)
-    const wrong = check(last)
-    if (wrong.length > 0) return yield* Effect.die(new Error(`the undisturbed life: ${JSON.stringify(wrong)}`))
+    const wrong = (what: unknown) => Effect.die(new Error(`the undisturbed life: ${JSON.stringify(what)}`))
+    const ending = yield* liveOn(world, manner)
+    if (ending._tag !== "over") return yield* wrong(ending)
+    const last = yield* look(world)
+    const found = check(last)
+    if (found.length > 0) return yield* wrong(found)
     const trace = last.lines.filter((line): line is Crossing => line._tag === "Crossed")
     return { end: endOf(last.lines, yield* outcomes(world)), trace }
   })
@@ -188,7 +143,7 @@ const again = ({ number, point }: Kill, cases: number): Case => {
 export const crashTest = ({ only, points, script, seed, told = () => {} }: Options) =>
   Effect.gen(function* () {
     const room: Room = { folder: yield* folder, cache: yield* folder, script }
-    const { end, trace } = yield* undisturbed({ ...room, script: undefined })
+    const { end, trace } = yield* undisturbed(makeWorld(room.folder, "undisturbed"), { cache: room.cache })
     const planned = plan(seed, points, trace)
     let cases = planned.filter(({ kills }) => only === undefined || kills.some(({ number }) => number === only))
     const found: Array<Found> = []

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
 
-import { Deferred, type Duration, Effect, Queue } from "effect"
+import { Deferred, type Duration, Effect, Queue, type Scope } from "effect"
 
 import type { Settings } from "./child.ts"
 
@@ -14,31 +14,36 @@ export interface Manner {
   readonly script?: string | undefined
   /** Default a minute; real work in it is well under one. */
   readonly bound?: Duration.Input | undefined
+  /** What is done when it says that it is at its point, and goes on. */
+  readonly onSignal?: Effect.Effect<void> | undefined
 }
 
 /**
  * How a life ended.
  *
- * - `killed`: as it was meant to. `over`: its runs were over before it came to the point.
- * - `failed`: by itself, before its runs were over. `hung`: not in time.
+ * - `killed`: as it was meant to. `over`, `waiting`, `suspended`: by itself, as it says.
+ * - `failed`: by itself, and nobody knows how. `hung`: not in time.
  */
 export type Ending =
-  | { readonly _tag: "killed" }
-  | { readonly _tag: "over" }
+  | { readonly _tag: "killed" | "over" | "waiting" | "suspended" | "hung" }
   | { readonly _tag: "failed"; readonly told: string }
-  | { readonly _tag: "hung" }
+
+const ends = ["over", "waiting", "suspended"] as const
 
 const program = fileURLToPath(new URL("child.ts", import.meta.url))
 
-/** A living process. `ready` and `over` are its lines; `ended` is how it ended. */
+/** A living process: what it says, line by line, then `closed`; and how it ended. */
 export interface Process {
   readonly lines: Queue.Dequeue<string>
   readonly ended: Effect.Effect<Ending>
   readonly signal: (name: NodeJS.Signals) => void
 }
 
-/** Starts the program. */
-export const begin = (settings: Settings, { cache, script = program }: Manner): Effect.Effect<Process> =>
+/** Starts the program, which does not outlive the scope. */
+export const begin = (
+  settings: Settings,
+  { cache, script = program }: Manner
+): Effect.Effect<Process, never, Scope.Scope> =>
   Effect.gen(function* () {
     const lines = yield* Queue.unbounded<string>()
     const ended = yield* Deferred.make<Ending>()
@@ -46,53 +51,49 @@ export const begin = (settings: Settings, { cache, script = program }: Manner): 
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, NODE_COMPILE_CACHE: cache }
     })
-    let over = false
+    let last = ""
     let told = ""
     createInterface({ input: child.stdout }).on("line", (line) => {
-      over ||= line === "over"
+      last = line
       Queue.offerUnsafe(lines, line)
     })
     child.stderr.setEncoding("utf8").on("data", (text: string) => (told = `${told}${text}`.slice(-4_000)))
     child.on("close", (code, signal) => {
+      const end = ends.find((each) => code === 0 && each === last)
       const ending: Ending =
-        code === 0 && over
-          ? { _tag: "over" }
+        end !== undefined
+          ? { _tag: end }
           : signal === "SIGKILL"
             ? { _tag: "killed" }
             : { _tag: "failed", told: `exit ${String(code ?? signal)}: ${told.trim()}` }
       Queue.offerUnsafe(lines, "closed")
       Deferred.doneUnsafe(ended, Effect.succeed(ending))
     })
+    const kill = Effect.sync(() => child.kill("SIGKILL"))
+    yield* Effect.addFinalizer(() => Effect.andThen(kill, Deferred.await(ended)))
     return { lines, ended: Deferred.await(ended), signal: (name) => void child.kill(name) }
+  })
+
+/** What is done from outside while a process lives. */
+const meanwhile = ({ lines, signal }: Process, { point }: Settings, onSignal: Effect.Effect<void>) =>
+  Effect.gen(function* () {
+    if (point?._tag === "millis") {
+      yield* Queue.take(lines)
+      yield* Effect.sleep(point.millis)
+      return signal("SIGKILL")
+    }
+    while ((yield* Queue.take(lines)) !== "signal") {}
+    yield* onSignal
   })
 
 /** Lives one life to its end; a point in time is kept by this side. */
 export const live = (settings: Settings, manner: Manner): Effect.Effect<Ending> =>
   Effect.gen(function* () {
-    const { ended, lines, signal } = yield* begin(settings, manner)
-    const { point } = settings
-    const killing =
-      point?._tag !== "millis"
-        ? Effect.never
-        : Queue.take(lines).pipe(
-            Effect.andThen(Effect.sleep(point.millis)),
-            Effect.andThen(Effect.sync(() => signal("SIGKILL"))),
-            Effect.andThen(Effect.never)
-          )
-    return yield* Effect.raceFirst(ended, killing).pipe(
-      Effect.timeoutOrElse({
-        duration: manner.bound ?? "1 minute",
-        orElse: () =>
-          Effect.andThen(
-            Effect.sync(() => signal("SIGKILL")),
-            Effect.as(ended, { _tag: "hung" } as const)
-          )
-      }),
-      Effect.onInterrupt(() =>
-        Effect.andThen(
-          Effect.sync(() => signal("SIGKILL")),
-          ended
-        )
-      )
-    )
-  })
+    const { bound = "1 minute", onSignal = Effect.void } = manner
+    const process = yield* begin(settings, manner)
+    const hung: Ending = { _tag: "hung" }
+    return yield* Effect.raceFirst(
+      process.ended,
+      Effect.andThen(meanwhile(process, settings, onSignal), Effect.never)
+    ).pipe(Effect.timeoutOrElse({ duration: bound, orElse: () => Effect.succeed(hung) }))
+  }).pipe(Effect.scoped)

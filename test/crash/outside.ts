@@ -3,7 +3,7 @@
  *
  * Each line is one write. What a killed process had written before its death is there, and nothing after it.
  */
-import { closeSync, openSync, readFileSync, writeSync } from "node:fs"
+import { openSync, readFileSync, writeSync } from "node:fs"
 
 /**
  * What is seen from outside.
@@ -44,19 +44,10 @@ export type Line =
 /** A line before it is known whose it is. */
 export type Told = Line extends infer L ? (L extends Line ? Omit<L, "life"> : never) : never
 
-/** Whoever writes lines: one life of the program. */
-export interface Pen {
-  readonly tell: (line: Told) => void
-  readonly close: () => void
-}
-
-/** Opens the file for one life. A write is in the file when it returns; it is not forced to the device. */
-export const pen = (path: string, life: number): Pen => {
+/** Opens the file for one life, to write lines. A line is in the file when it is told; it is not forced to the device. */
+export const pen = (path: string, life: number): ((line: Told) => void) => {
   const file = openSync(path, "a")
-  return {
-    tell: (line) => void writeSync(file, `${JSON.stringify({ ...line, life })}\n`),
-    close: () => closeSync(file)
-  }
+  return (line) => void writeSync(file, `${JSON.stringify({ ...line, life })}\n`)
 }
 
 /** All lines so far. */

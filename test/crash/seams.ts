@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import { Effect } from "effect"
 import type { Artefacts, Journal } from "espalier/journal"
 
-import type { Pen } from "./outside.ts"
+import type { Told } from "./outside.ts"
 
 /**
  * When a process dies.
@@ -37,17 +37,24 @@ const sorted = (value: unknown): unknown => {
 
 /** The seams of one life. */
 export class Seams {
-  private readonly pen: Pen
+  private readonly tell: (line: Told) => void
   private readonly point: Point | undefined
-  private readonly die: () => void
+  private readonly atPoint: () => void
+  private met = false
   private acknowledged = 0
   private crossings = 0
   private readonly since = performance.now()
 
-  constructor(pen: Pen, point: Point | undefined, die: () => void) {
-    this.pen = pen
+  constructor(tell: (line: Told) => void, point: Point | undefined, atPoint: () => void) {
+    this.tell = tell
     this.point = point
-    this.die = die
+    this.atPoint = atPoint
+  }
+
+  private die(): void {
+    if (this.met) return
+    this.met = true
+    this.atPoint()
   }
 
   /** Comes by a boundary, and perhaps no further. */
@@ -55,7 +62,7 @@ export class Seams {
     const { acknowledged, point } = this
     if (point === undefined) {
       const millis = Math.round(performance.now() - this.since)
-      this.pen.tell({ _tag: "Crossed", boundary, acknowledged, millis })
+      this.tell({ _tag: "Crossed", boundary, acknowledged, millis })
     } else if (point._tag === "boundary" && point.name === boundary && ++this.crossings === point.nth) this.die()
   }
 
@@ -84,7 +91,7 @@ export class Seams {
               for (const type of types) this.cross(`after append ${type}`)
               append.events.forEach((event, index) => {
                 const place = version - append.events.length + 1 + index
-                this.pen.tell({ _tag: "Committed", run: append.run, version: place, digest: digestOf(event) })
+                this.tell({ _tag: "Committed", run: append.run, version: place, digest: digestOf(event) })
               })
               this.acknowledged += append.events.length
               if (this.point?._tag === "acknowledged" && this.acknowledged >= this.point.events) this.die()
