@@ -10,6 +10,7 @@ import { join } from "node:path"
 
 import { Effect, type Scope } from "effect"
 
+import type { Server } from "../fixtures/postgres.ts"
 import { check, compare, type End, endOf, type Violation } from "./check.ts"
 import type { Ending, Manner } from "./life.ts"
 import { type Case, caseOf, type Crossing, type Kill, plan, sentence } from "./points.ts"
@@ -20,6 +21,8 @@ import { liveOn, look, makeWorld, outcomes, type World } from "./world.ts"
 export interface Options {
   readonly points: number
   readonly seed: number
+  /** Where the journals are. Default: each in an SQLite file. */
+  readonly server?: Server | undefined
   /** The case of this kill alone. */
   readonly only?: number | undefined
   readonly told?: ((line: string) => void) | undefined
@@ -41,7 +44,12 @@ export interface Report {
 
 interface Room extends Manner {
   readonly folder: string
+  readonly server: Server | undefined
 }
+
+/** A world of its own in a room. */
+const inRoom = ({ folder, server }: Room, name: string): World =>
+  makeWorld(folder, name, server === undefined ? {} : { postgres: { url: server.url, schema: name } })
 
 /** A temporary folder of the scope's own. */
 export const folder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
@@ -68,6 +76,13 @@ export const toTheEnd = (world: World, manner: Manner, undisturbed: End) =>
     return [...check(last), ...compare(endOf(last.lines, yield* outcomes(world)), undisturbed)]
   })
 
+/** The server dies, or cuts off everybody, in the middle of a life, which has to go on with it. */
+const strike = ({ server, ...manner }: Room, world: World, kill: Kill) => {
+  const { cut = Effect.void, restart = () => Effect.void } = server ?? {}
+  const onSignal = Effect.orDie(kill.server === "cut" ? cut : restart())
+  return liveOn(world, { ...manner, onSignal }, { point: kill.point, signal: "nothing" })
+}
+
 /** What a case came to: the kills that were made, those of which the point was not met, and what does not hold. */
 interface Tried {
   readonly made: number
@@ -77,7 +92,7 @@ interface Tried {
 
 const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End, name: string) =>
   Effect.gen(function* () {
-    const world = makeWorld(room.folder, name)
+    const world = inRoom(room, name)
     const missed: Array<Kill> = []
     const found: Array<Found> = []
     let made = 0
@@ -97,6 +112,16 @@ const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End,
         continue
       }
       const point = made === 0 ? kill.point : kill.next
+      if (kill.server !== undefined) {
+        const struck = yield* strike(room, world, kill)
+        if (struck._tag !== "over") {
+          note(kill, `${kill.server} ${sentence(point)}`, hung(struck))
+          return { made, missed, found } satisfies Tried
+        }
+        made += 1
+        last = kill
+        continue
+      }
       const ending = yield* liveOn(world, room, { point })
       if (ending._tag === "killed") {
         made += 1
@@ -140,26 +165,36 @@ const again = ({ number, point }: Kill, cases: number): Case => {
 }
 
 /** Makes all the kills. */
-export const crashTest = ({ only, points, script, seed, told = () => {} }: Options) =>
+export const crashTest = ({ only, points, script, seed, server, told = () => {} }: Options) =>
   Effect.gen(function* () {
-    const room: Room = { folder: yield* folder, cache: yield* folder, script }
-    const { end, trace } = yield* undisturbed(makeWorld(room.folder, "undisturbed"), { cache: room.cache })
-    const planned = plan(seed, points, trace)
+    const room: Room = { folder: yield* folder, cache: yield* folder, script, server }
+    const { end, trace } = yield* undisturbed(inRoom(room, "undisturbed"), { cache: room.cache })
+    const planned = plan(seed, points, trace, server !== undefined)
     let cases = planned.filter(({ kills }) => only === undefined || kills.some(({ number }) => number === only))
     const found: Array<Found> = []
     let kills = 0
     for (let round = 0; cases.length > 0; round++) {
       if (round > 6) return yield* Effect.die(new Error(`points that are never met: ${JSON.stringify(cases)}`))
-      const tried = yield* Effect.forEach(
-        cases,
-        (each) =>
-          Effect.tap(tryCase(room, each, end, `case-${each.number}-${round}`), (tried) =>
-            Effect.sync(() => {
-              for (const { kill, kind, what, where } of tried.found) told(`kill ${kill} (${where}): ${kind}: ${what}`)
-            })
-          ),
-        { concurrency: 2 }
-      )
+      const tryAll = (cases: ReadonlyArray<Case>, concurrency: number) =>
+        Effect.forEach(
+          cases,
+          (each) =>
+            Effect.tap(tryCase(room, each, end, `case-${each.number}-${round}`), (tried) =>
+              Effect.sync(() => {
+                for (const { kill, kind, what, where } of tried.found) told(`kill ${kill} (${where}): ${kind}: ${what}`)
+              })
+            ),
+          { concurrency }
+        )
+      // When the server dies, nobody else may be living with it.
+      const isAlone = ({ kills }: Case) => kills.some(({ server }) => server !== undefined)
+      const tried = [
+        ...(yield* tryAll(
+          cases.filter((each) => !isAlone(each)),
+          2
+        )),
+        ...(yield* tryAll(cases.filter(isAlone), 1))
+      ]
       for (const each of tried) {
         kills += each.made
         found.push(...each.found)

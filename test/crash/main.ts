@@ -1,14 +1,15 @@
 /**
- * `npm run crash-test -- --points N --store sqlite [--seed S] [--only K]`: kills a program at N points, and ends with what
+ * `npm run crash-test -- --points N --store sqlite|postgres [--seed S] [--only K]`: kills a program at N points, and ends with what
  * was lost, repeated and hung.
  */
 import { parseArgs } from "node:util"
 
 import { Effect } from "effect"
 
+import { startServer } from "../fixtures/postgres.ts"
 import { closing, crashTest } from "./harness.ts"
 
-const usage = "usage: npm run crash-test -- --points N --store sqlite [--seed S] [--only K]"
+const usage = "usage: npm run crash-test -- --points N --store sqlite|postgres [--seed S] [--only K]"
 
 const refuse = (what: string): never => {
   console.error(`${what}\n${usage}`)
@@ -39,7 +40,7 @@ const read = () => {
   }
   const { only, points, seed, store } = parse()
   if (points === undefined) return refuse("--points is missing")
-  if (store !== "sqlite") return refuse(`--store must be sqlite, got ${store}`)
+  if (store !== "sqlite" && store !== "postgres") return refuse(`--store must be sqlite or postgres, got ${store}`)
   const count = whole("points", points, 1)
   const one = only === undefined ? undefined : whole("only", only, 1)
   if (one !== undefined && one > count) refuse(`--only must be one of the ${count} points, got ${one}`)
@@ -47,7 +48,14 @@ const read = () => {
 }
 
 const { only, points, seed, store } = read()
-const report = await Effect.runPromise(crashTest({ points, seed, only, told: (line) => console.log(line) }))
+const report = await Effect.runPromise(
+  Effect.scoped(
+    Effect.gen(function* () {
+      const server = store === "postgres" ? yield* startServer() : undefined
+      return yield* crashTest({ points, seed, only, server, told: (line) => console.log(line) })
+    })
+  )
+)
 for (const kill of new Set(report.found.map(({ kill }) => kill))) {
   console.log(`again: npm run crash-test -- --store ${store} --points ${points} --seed ${seed} --only ${kill}`)
 }

@@ -15,11 +15,13 @@ export type Crossing = Extract<Line, { readonly _tag: "Crossed" }>
  *
  * - `number`: from 1 on, what it is called by.
  * - `point`: in the first life of a case. `next`: in a life that goes on after the kill before it in its case.
+ * - `server`: it is not the process that is killed there but its server, or all connections to it. Alone in its case.
  */
 export interface Kill {
   readonly number: number
   readonly point: Point
   readonly next: Point
+  readonly server?: "restart" | "cut" | undefined
 }
 
 /**
@@ -51,10 +53,16 @@ interface Placed {
   readonly point: Point
   /** where in the trace; -1 = right at the beginning of a later life */
   readonly place: number
+  readonly server?: "restart" | "cut" | undefined
 }
 
-/** Plans so many kills. */
-export const plan = (seed: number, points: number, trace: ReadonlyArray<Crossing>): ReadonlyArray<Case> => {
+/** Plans so many kills; every eighth is one of the server, where there is one. */
+export const plan = (
+  seed: number,
+  points: number,
+  trace: ReadonlyArray<Crossing>,
+  server = false
+): ReadonlyArray<Case> => {
   const { below, next } = dice(seed)
   const shuffled = <A>(values: ReadonlyArray<A>): Array<A> => {
     const left = [...values]
@@ -67,6 +75,10 @@ export const plan = (seed: number, points: number, trace: ReadonlyArray<Crossing
   let named = 0
   const placed = Array.from({ length: points }, (_, index): Placed => {
     const number = index + 1
+    if (server && index % 8 === 7) {
+      const point: Point = { _tag: "acknowledged", events: 1 + below(last.acknowledged - 1) }
+      return { number, point, place: trace.length, server: index % 16 === 7 ? "restart" : "cut" }
+    }
     if (index % 4 !== 3) {
       const name = names[named++ % names.length]!
       const at = places.get(name)
@@ -83,7 +95,12 @@ export const plan = (seed: number, points: number, trace: ReadonlyArray<Crossing
     const place = trace.findIndex((crossing) => crossing.millis >= millis)
     return { number, point: { _tag: "millis", millis }, place: place < 0 ? trace.length : place }
   })
-  return grouped(shuffled(placed)).map((group, index) => caseOf(index + 1, inOrder(group, trace)))
+  const groups = grouped(shuffled(placed.filter(({ server }) => server === undefined)))
+  const cases = groups.map((group, index) => caseOf(index + 1, inOrder(group, trace)))
+  const alone = placed.flatMap(({ number, point, server }) =>
+    server === undefined ? [] : [{ number, point, next: point, server }]
+  )
+  return [...cases, ...alone.map((kill, index) => caseOf(groups.length + index + 1, [kill]))]
 }
 
 /** Groups that begin with what a first life comes by too, as long as there is such a point. */

@@ -54,7 +54,7 @@ const copyOf = ({ folder, store }: World): Store => {
 /** All that is to be seen of a world in which nobody lives just now. */
 export const look = (world: World) =>
   Effect.suspend(() => {
-    const store = world.store.url === undefined ? copyOf(world) : world.store
+    const store = world.store.postgres === undefined ? copyOf(world) : world.store
     return Effect.gen(function* () {
       const journal = yield* Journal.Journal
       const histories = new Map<string, ReadonlyArray<Journal.Recorded>>()
