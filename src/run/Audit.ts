@@ -18,7 +18,7 @@
 import * as Schema from "effect/Schema"
 
 import { ErrorKind } from "./Result.ts"
-import { DispatchEnd, type RunEvent } from "./RunEvent.ts"
+import { DispatchEnd, EffectEnd, type RunEvent } from "./RunEvent.ts"
 
 /** @since 0.1.0 */
 export interface Row extends Schema.Schema.Type<typeof Row> {}
@@ -34,6 +34,8 @@ export interface Row extends Schema.Schema.Type<typeof Row> {}
  * - `contract`: version of the contract.
  * - `startedAt`: milliseconds since 1970. `durationMillis`: absent while it is open.
  * - `routing`: why this worker. `note`: what came of it.
+ * - `effects`: what it intended outside, oldest first; absent when that was nothing. `open`: it is under way, or nobody knows
+ *   what came of it. What a person or a later dispatch has found out is told here, too.
  *
  * @category models
  * @since 0.1.0
@@ -50,6 +52,15 @@ export const Row = Schema.Struct({
   startedAt: Schema.Finite,
   durationMillis: Schema.optionalKey(Schema.Finite),
   routing: Schema.String,
+  effects: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        effect: Schema.String,
+        name: Schema.String,
+        outcome: Schema.Union([EffectEnd, Schema.Literal("open")])
+      })
+    )
+  ),
   note: Schema.String
 })
 
@@ -73,6 +84,18 @@ export interface Fold {
 export const fold = (): Fold => {
   const rows = new Map<string, Row>()
   const routing = new Map<string, string>()
+  /** Effects that are not settled, by the dispatch that intended them; questions about them, by review. */
+  const intended = new Map<string, string>()
+  const asked = new Map<string, string>()
+  const mark = (effect: string, outcome: EffectEnd): void => {
+    const row = rows.get(intended.get(effect) ?? "")
+    intended.delete(effect)
+    if (row === undefined) return
+    const effects = row.effects?.map((each) =>
+      each.effect === effect && each.outcome === "open" ? { ...each, outcome } : each
+    )
+    rows.set(row.dispatch, { ...row, ...(effects === undefined ? {} : { effects }) })
+  }
   return {
     add: (event) => {
       switch (event._tag) {
@@ -94,6 +117,30 @@ export const fold = (): Fold => {
             routing: reason,
             note
           })
+          return
+        }
+        case "EffectIntended": {
+          const { dispatch, effect, name } = event
+          const row = rows.get(dispatch)
+          if (row === undefined) return
+          intended.set(effect, dispatch)
+          rows.set(dispatch, { ...row, effects: [...(row.effects ?? []), { effect, name, outcome: "open" }] })
+          return
+        }
+        case "EffectSettled": {
+          mark(event.effect, event.outcome)
+          return
+        }
+        case "ReviewOpened": {
+          const { effect } = event.facts
+          if (typeof effect === "string") asked.set(event.review, effect)
+          return
+        }
+        case "ReviewDecided": {
+          const effect = asked.get(event.review)
+          asked.delete(event.review)
+          if (effect === undefined || event.decision === "reject") return
+          mark(effect, event.decision === "answer" ? "done" : "failed")
           return
         }
         case "AttemptFailed": {

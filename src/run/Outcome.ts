@@ -91,6 +91,14 @@ export interface Missing {
 export interface Review extends Omit<Of<"ReviewOpened">, "_tag"> {}
 
 /**
+ * Something that was intended outside, of which nobody knows whether it has happened. See {@link RunEvent.EffectIntended}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Unsettled extends Omit<Of<"EffectIntended">, "_tag"> {}
+
+/**
  * What came of a run.
  *
  * **Details**
@@ -104,6 +112,7 @@ export interface Review extends Omit<Of<"ReviewOpened">, "_tag"> {}
  * - `output`: the merged answer, where the desk asks for one. `conflicts`, `leftOut`: what the merge left open and out.
  * - `outputRef`: as of a task.
  * - `reviews`: what people are asked and have not decided.
+ * - `unsettled`: what was begun outside and is not settled: it is under way, or nobody knows whether it has happened.
  * - `results`: one for each task, by id; also for the tasks that carry out another one.
  * - `missing`: one for each part of a partial task, for each task without a result, for each requirement that does not
  *   hold at the final revision, for what the merged answer lacks beyond that, and for a coordinator that was stopped. A task
@@ -132,6 +141,7 @@ export interface Outcome {
   readonly conflicts: ReadonlyArray<Schema.Json>
   readonly leftOut: ReadonlyArray<MissingPart>
   readonly reviews: ReadonlyArray<Review>
+  readonly unsettled: ReadonlyArray<Unsettled>
   readonly results: Readonly<Record<string, TaskOutcome>>
   readonly missing: ReadonlyArray<Missing>
   readonly dispatches: ReadonlyArray<Audit.Row>
@@ -147,6 +157,7 @@ export interface Outcome {
  * - `evidence`: what the last report of a task came with.
  * - `references`: where the outputs are that stand and are only there by reference, each once.
  * - `restore`: puts values in place of references, by hash.
+ * - `intent`: what was intended outside, by its key, until it is settled.
  * - `usage`: what all dispatches of a task, and of the tasks that carry it out, have used so far.
  * - `outcome`: as of now; `undefined` before the first event. `state`: of the run, which knows whether it waits and until
  *   when. Default: it does not wait.
@@ -161,6 +172,7 @@ export interface Fold {
   readonly evidence: (task: string) => ReadonlyArray<Evidence> | undefined
   readonly references: () => ReadonlyArray<Reference>
   readonly restore: (values: ReadonlyMap<string, Schema.Json>) => void
+  readonly intent: (effect: string) => Unsettled | undefined
   readonly usage: (task: string) => Usage
   readonly outcome: (state?: RunState | undefined) => Outcome | undefined
 }
@@ -202,6 +214,7 @@ export const fold = (): Fold => {
   const audit = Audit.fold()
   const entries = new Map<string, Entry>()
   const reviews = new Map<string, Review>()
+  const unsettled = new Map<string, Unsettled>()
   let usage: Usage = {}
   let input: Schema.Json = null
   let tier: Tier = "medium"
@@ -265,7 +278,18 @@ export const fold = (): Fold => {
           return
         }
         case "ReviewDecided": {
+          const effect = reviews.get(event.review)?.facts["effect"]
+          if (typeof effect === "string" && event.decision !== "reject") unsettled.delete(effect)
           reviews.delete(event.review)
+          return
+        }
+        case "EffectIntended": {
+          const { _tag: _, ...intent } = event
+          unsettled.set(event.effect, sealed(intent))
+          return
+        }
+        case "EffectSettled": {
+          unsettled.delete(event.effect)
           return
         }
         case "Decided":
@@ -310,6 +334,7 @@ export const fold = (): Fold => {
       }
       if (whole !== undefined) whole = { ...whole, result: filled(whole.result, values) }
     },
+    intent: (effect) => unsettled.get(effect),
     usage: (task) => ({ ...entries.get(task)?.usage }),
     outcome: (state) => {
       if (head === undefined) return undefined
@@ -341,6 +366,7 @@ export const fold = (): Fold => {
         conflicts: whole?.conflicts ?? [],
         leftOut: whole?.leftOut ?? [],
         reviews: [...reviews.values()],
+        unsettled: [...unsettled.values()],
         results: Object.fromEntries(results),
         missing,
         dispatches: audit.rows()

@@ -10,12 +10,12 @@
  * - Input and output are schemas. The input is decoded from the contract's plain values before the worker is called, the
  *   output is encoded to plain JSON and checked before anybody sees it.
  * - What the handler needs is inferred and becomes a requirement of the desk. Each attempt has a scope of its own: what it
- *   acquires is released when it ends, also when it is interrupted.
+ *   acquires is released when it ends, also when it is interrupted. `Effects` come with the order.
  *
  * **Gotchas**
  *
  * A handler may be called again with the same order: after a passing failure, after a crash of the process. What it does
- * outside is keyed by {@link Order.idempotencyKey}.
+ * outside goes through `Effects.perform`, which does it once; whoever does without keys it by {@link Order.idempotencyKey}.
  *
  * **Example** (A worker that counts words)
  *
@@ -46,6 +46,8 @@ import type { Reference } from "../journal/Reference.ts"
 import * as Allowances from "./Allowance.ts"
 import type { Allowance } from "./Allowance.ts"
 import type { Contract } from "./Contract.ts"
+import { Effects, type Service } from "./Effects.ts"
+import { Memory } from "./internal/effectMemory.ts"
 import { Given } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, sentences, type Problem } from "./internal/problems.ts"
@@ -136,10 +138,15 @@ export interface Order<out Input = unknown> {
 /**
  * An order before it is given.
  *
+ * **Details**
+ *
+ * - `effects`: what the handler does outside goes through them. Default: those of `Effects.layerMemory`, for this once.
+ *
  * @category models
  * @since 0.1.0
  */
-export type Prepared = Omit<Order, "allowance" | "progress"> & Partial<Pick<Order, "allowance" | "progress">>
+export type Prepared = Omit<Order, "allowance" | "progress"> &
+  Partial<Pick<Order, "allowance" | "progress">> & { readonly effects?: Service | undefined }
 
 /**
  * A worker, ready to be put into a domain. `R` is what its handler needs.
@@ -289,7 +296,7 @@ const estimateOf = (estimate: Usage = {}): Usage =>
 export const make = <I, IE, A, AE, E, R>(
   name: string,
   options: Options<I, IE, A, AE, E, R>
-): Worker<Exclude<R, Scope.Scope>> => {
+): Worker<Exclude<R, Scope.Scope | Effects>> => {
   if (typeof name !== "string" || !namePattern.test(name)) given.refuse("name", "letters, digits, '_' and '-'", name)
   given.record("options", options, options_)
   given.text("description", options.description)
@@ -320,14 +327,17 @@ export const make = <I, IE, A, AE, E, R>(
     window: options.window === undefined ? undefined : given.whole("window", options.window, 1),
     irreversible,
     prepare: (order) =>
-      EffectResult.map(decodeInput(order.contract.inputs), (input) =>
-        Effect.scoped(
+      EffectResult.map(decodeInput(order.contract.inputs), (input) => {
+        const work = Effect.scoped(
           Effect.suspend(() => {
-            const { allowance = unlimited, progress = Effect.void } = order
-            return options.handle({ ...order, allowance, progress, input })
+            const { allowance = unlimited, effects, progress = Effect.void, ...given } = order
+            const outside = effects ?? new Memory(order.run, order.task).service
+            return Effect.provideService(options.handle({ ...given, allowance, progress, input }), Effects, outside)
           })
         )
-      ),
+        // What is left out is the same, one after the other or both at once.
+        return work as Effect.Effect<unknown, unknown, Exclude<R, Scope.Scope | Effects>>
+      }),
     encodeOutput: encoder(Schema.toCodecJson(options.output)),
     schemas: () => [jsonSchema(options.input), jsonSchema(options.output)]
   }

@@ -55,6 +55,7 @@ import type * as Scope from "effect/Scope"
 
 import * as Failure from "../Failure.ts"
 import { readDuration } from "../internal/options.ts"
+import type { Effects } from "../run/Effects.ts"
 import { Given } from "../run/internal/given.ts"
 import * as Result from "../run/Result.ts"
 import * as Worker from "../run/Worker.ts"
@@ -252,7 +253,7 @@ export interface Fake<out I = unknown, out A = unknown, out R = unknown> extends
 export const worker = <I = unknown, IE = unknown, A = Schema.Json, AE = unknown, E = never, R = never>(
   name: string,
   options: Options<I, IE, A, AE, E, R> = {}
-): Fake<I, A, Exclude<R, Scope.Scope>> => {
+): Fake<I, A, Exclude<R, Scope.Scope | Effects>> => {
   given.record("options", options)
   const { answers = [], failures, latency, otherwise, outage, what = name, ...rest } = options
   if (typeof answers !== "function") given.list("answers", answers)

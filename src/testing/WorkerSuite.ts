@@ -74,6 +74,7 @@ import * as Failure from "../Failure.ts"
 import * as Allowance from "../run/Allowance.ts"
 import * as Budget from "../run/Budget.ts"
 import * as Contract from "../run/Contract.ts"
+import { Memory } from "../run/internal/effectMemory.ts"
 import { sentences, show } from "../run/internal/problems.ts"
 import * as Result from "../run/Result.ts"
 import type * as Worker from "../run/Worker.ts"
@@ -204,6 +205,7 @@ class Suite<R> {
   private readonly grace: Duration.Duration
   private readonly timeout: Duration.Duration
   private readonly contract: Contract.Contract
+  private readonly effects = new Map<string, Memory>()
 
   constructor(worker: Worker.Worker<R>, options: Options, grace: Duration.Duration, contract: Contract.Contract) {
     this.contract = contract
@@ -232,8 +234,11 @@ class Suite<R> {
     this.findings.push({ rule, message })
   }
 
-  private order(subject: string, inputs: unknown, attempt: number): Worker.Order {
+  private order(subject: string, inputs: unknown, attempt: number): Worker.Prepared & Worker.Order {
     const task = taskOf(subject)
+    // What was done outside is known to the next attempt.
+    const effects = this.effects.get(task) ?? new Memory("suite", task)
+    this.effects.set(task, effects)
     return {
       run: "suite",
       task,
@@ -249,7 +254,8 @@ class Suite<R> {
       previous: [],
       answers: [],
       allowance: Allowance.makeUnsafe({ limit: {} }),
-      progress: Effect.void
+      progress: Effect.void,
+      effects: effects.service
     }
   }
 

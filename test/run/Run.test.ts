@@ -39,6 +39,7 @@ describe("Run", () => {
             conflicts: [],
             leftOut: [],
             reviews: [],
+            unsettled: [],
             results: {
               a: {
                 task: "a",

@@ -9,7 +9,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
 
 import type * as Actor from "../../Actor.ts"
@@ -19,8 +18,9 @@ import * as Result from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
 import { delivered } from "./delivered.ts"
-import { sentences, shorten, show } from "./problems.ts"
+import { sentences, shorten } from "./problems.ts"
 import type { Pulse } from "./pulse.ts"
+import { reasonOf } from "./reasons.ts"
 import { cancel, give, grace, isDown, Job, type Member, type Post, type Staff } from "./staff.ts"
 
 /**
@@ -63,21 +63,6 @@ export const failure = (kind: Result.ErrorKind, reason: string, outcome: Dispatc
     missing: []
   }
 })
-
-/** What an error says of itself, whatever it is. */
-const reasonOf = (error: unknown): string => {
-  try {
-    // Its kind is told beside it.
-    if (error instanceof Failure.Failure) return error.reason
-    if (Predicate.hasProperty(error, "message") && typeof error.message === "string" && error.message !== "") {
-      return error.message
-    }
-    if (Predicate.hasProperty(error, "_tag") && typeof error._tag === "string") return error._tag
-    return typeof error === "string" ? error : show(error)
-  } catch {
-    return "an error that cannot be read"
-  }
-}
 
 const ofCause = (
   cause: Cause.Cause<unknown>,
@@ -154,11 +139,12 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
  *
  * **Details**
  *
- * - `pulse`: its signs of life. `late`: called when work that was left behind ends after all.
+ * - `around`: what is done about its work as a whole. `pulse`: its signs of life. `late`: called when work that was left behind ends after all.
  *
  * @since 0.1.0
  */
 export interface Trace {
+  readonly around: (work: Job["work"]) => Job["work"]
   readonly pulse: Pulse
   readonly finished: { answer?: Answer; unsettled?: boolean }
   readonly late: () => void
@@ -198,7 +184,7 @@ export const attempt = (
 ): Effect.Effect<Answer> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(restore(post.free.take), (member) => {
-      const job = new Job(work)
+      const job = new Job(trace.around(work))
       const { attemptTimeout } = post.seat.worker
       return restore(
         Effect.catchTag(give(member, job, attemptTimeout), "AskTimeout", (late) =>

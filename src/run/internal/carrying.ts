@@ -67,7 +67,9 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
     case "Consult":
       return consult(hands, action, at)
     case "Review":
-      return action.kind === "action-approval" ? propose(hands, action, at) : ask(hands, showing(hands, action), at)
+      if (action.kind === "action-approval") return propose(hands, action, at)
+      if (action.reason === "unknown-effect") quarantine(hands, action, at)
+      return ask(hands, showing(hands, action), at)
     case "SetTimer": {
       const { millis, purpose, task } = action
       const due = at + millis
@@ -84,6 +86,17 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
       return take({ _tag: "RunFinished", at, status, stopReason, degraded, note })
     }
   }
+}
+
+/** Writes down that an effect is left to a person, where that is not written yet. */
+const quarantine = ({ state, take }: Hands, { facts, task = "" }: Decider.Review, at: number): void => {
+  const { effect: id } = facts
+  const effect = typeof id === "string" ? state().effects.get(id) : undefined
+  if (typeof id !== "string" || effect === undefined) return
+  if (effect.status === "quarantined" && state().tasks.get(task)?.blocked === id) return
+  const { happened, name } = effect
+  const note = `${name} of ${effect.dispatch} is left to a person: it is not known what came of it`
+  take({ _tag: "EffectQuarantined", at, task, effect: id, happened, note })
 }
 
 /** A task of a group under the group's own names. */
@@ -219,6 +232,8 @@ export const beginning = (
   // Nobody else has the order yet; the work looks at it when it begins.
   order.allowance = allowance
   order.progress = pulse.beat
+  const outside = hands.outside.session(order.task, order.dispatch)
+  order.effects = outside.service
   return {
     worker,
     order: order as Order,
@@ -230,6 +245,7 @@ export const beginning = (
       digests: digests || policy.lowConfidence === "cross-check" || policy.lowConfidence === "retry",
       allowance,
       pulse,
+      outside,
       deadlineAt: earliest(task?.deadlineAt, state.deadlineAt),
       retryAt: task?.dispatch?.retryAt
     }

@@ -12,9 +12,10 @@ import * as Recovery from "../Recovery.ts"
 import type { Usage } from "../Result.ts"
 import type { Order } from "../Worker.ts"
 import { minus, plus } from "./amounts.ts"
-import { attempt, attemptAnew, type Answer, type Judge } from "./attempt.ts"
+import { attempt, attemptAnew, type Answer, failure, type Judge } from "./attempt.ts"
 import { canonical, digest as digestOf } from "./canonical.ts"
 import type { News } from "./news.ts"
+import type { Doubt, Session } from "./outside.ts"
 import type { Pulse } from "./pulse.ts"
 import { type Job, type Post, revive, type Staff } from "./staff.ts"
 
@@ -34,6 +35,7 @@ const note = (worker: string, attempts: number, { outcome, result }: Answer): st
  * - `probe`: whether it decides about the health of its worker; it starts the worker's domain again where that is down.
  * - `digests`: whether the output is compared with others. `deadlineAt`: when the task's time is over.
  * - `retryAt`: before which it does not begin, because it was cut off while it waited for its next attempt.
+ * - `outside`: what it does outside.
  *
  * @since 0.1.0
  */
@@ -44,6 +46,7 @@ export interface Terms {
   readonly digests: boolean
   readonly allowance: Allowance
   readonly pulse: Pulse
+  readonly outside: Session
   readonly deadlineAt?: number | undefined
   readonly retryAt?: number | undefined
 }
@@ -80,14 +83,16 @@ export const dispatch = Effect.fnUntraced(function* (
   const worker = post.seat.name
   const { dispatch, task } = order
   const { policy } = terms
-  const trace = { pulse: terms.pulse, finished, late: () => tell(settled(order, worker)) }
+  const { outside } = terms
+  const trace = { pulse: terms.pulse, finished, around: outside.whole, late: () => tell(settled(order, worker)) }
   if (terms.retryAt !== undefined) yield* rest(terms.retryAt, policy)
   if (terms.probe) yield* revive(staff, post)
   for (let number = order.attempt; ; number++) {
     finished.attempts = number
-    const answer = yield* number === order.attempt
+    const given = yield* number === order.attempt
       ? attempt(staff, post, task, work, terms.judge, trace)
       : attemptAnew(staff, post, { ...order, attempt: number }, terms.judge, trace)
+    const answer = certain(given, outside)
     const { error } = answer.result
     if (error !== undefined && answer.final !== true) {
       const random = yield* Random.next
@@ -124,11 +129,13 @@ export const dispatch = Effect.fnUntraced(function* (
 export const report = (
   worker: string,
   { attempt, dispatch, task }: Pick<Order, "attempt" | "dispatch" | "task">,
-  { allowance, digests }: Pick<Terms, "allowance" | "digests">,
-  { answer, attempts = attempt, before, unsettled = false }: Finished,
+  { allowance, digests, outside }: Pick<Terms, "allowance" | "digests" | "outside">,
+  { answer: given, attempts = attempt, before, unsettled = false }: Finished,
   tell: (news: News) => void
 ): Effect.Effect<void> => {
-  if (answer === undefined) return Effect.void
+  if (given === undefined) return Effect.void
+  outside.close()
+  const answer = certain(given, outside)
   return Effect.map(counted(answer.result, allowance, before), (result) => {
     const { dependency, label, outcome } = answer
     const digest = digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
@@ -147,6 +154,23 @@ export const report = (
     })
   })
 }
+
+/** An answer as it counts once what its worker did outside is looked at: it does not stand while any of that is unknown. */
+const certain = (answer: Answer, { doubt, end }: Session): Answer => {
+  const { evidence, usage } = answer.result
+  const instead = (kind: "denied" | "transient", reason: string): Answer => {
+    const refused = failure(kind, reason)
+    return { ...refused, result: { ...refused.result, evidence, usage } }
+  }
+  if (end !== undefined) return { ...instead("denied", end.message), final: true }
+  if (doubt === undefined) return answer
+  const final = doubt.recovery === "person" ? { final: true } : {}
+  if (answer.result.error !== undefined) return { ...answer, ...final }
+  return { ...instead("transient", unknown(doubt)), ...final }
+}
+
+/** What is said of an effect that nobody knows the outcome of. */
+export const unknown = ({ name }: Doubt): string => `it is not known whether its effect ${name} has happened`
 
 /** What is said of work that does not stop. */
 export const leftBehind = "; its work did not stop and was left behind, so what it does outside is unsettled"

@@ -27,18 +27,18 @@ import { applyEvent, applySaid, type Draft, fromOutside } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
 import { nextDue, wakeAt } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
-import { failure } from "./attempt.ts"
-import { beginning, carryOut } from "./carrying.ts"
+import { carryOut } from "./carrying.ts"
 import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
 import { commit, fromRecord, isListed, listingOf, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
-import { type Made, orderFor, type Sources } from "./orders.ts"
+import type { Sources } from "./orders.ts"
 import { byReference, readBack, type Store, store } from "./outputs.ts"
+import { Outside } from "./outside.ts"
 import { sealed } from "./plain.ts"
 import { many } from "./problems.ts"
-import { isApproved } from "./proposing.ts"
+import { reattach } from "./reattaching.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
 
@@ -100,6 +100,7 @@ export class Executor {
   private sources: Sources | undefined
   private readonly hands: Hands
   private readonly underway: Underway
+  private readonly outside: Outside
 
   constructor(
     clock: Clock.Clock,
@@ -124,8 +125,10 @@ export class Executor {
     this.version = state?.version ?? 0
     this.listed = state === undefined ? undefined : listingOf(state)
     this.underway = new Underway(office.staff, () => this.known(), this.tell)
+    this.outside = new Outside({ run, journal, store, state: () => this.known(), tell: this.tell })
     this.hands = {
       office,
+      outside: this.outside,
       fold: () => this.fold,
       sources: () => this.from(),
       state: () => this.known(),
@@ -553,31 +556,14 @@ export class Executor {
   }
 
   /** Gives an order again that was under way when the run was cut off. */
-  private reattach(before: TaskState): void {
-    const task = this.known().tasks.get(before.id)
-    const open = task?.dispatch
-    if (task === undefined || open === undefined) return
-    const post = this.office.staff.posts.get(open.worker)
-    const { id, worker } = open
-    const again =
-      post === undefined
-        ? EffectResult.fail(`CONTRACT_INVALID: there is no worker ${worker}`)
-        : orderFor(this.from(), post.seat, this.known(), task, task.dispatches)
-    const bound = task.approved.some((each) => each.worker === worker && each.digest !== undefined)
-    const made = EffectResult.flatMap(again, (made): EffectResult.Result<Made, string> =>
-      bound && !isApproved(task, worker, made)
-        ? EffectResult.fail(`it is not the order that a person let ${worker} have`)
-        : EffectResult.succeed(made)
-    )
-    if (EffectResult.isSuccess(made)) {
-      this.orders.push(beginning(this.hands, task.id, worker, made.success, open.digest !== undefined))
-      if (open.recalled !== undefined) this.recalls.push(id)
-      return
-    }
-    const { outcome, result } = failure("defect", made.failure, "rejected-contract")
-    const note = `${worker} cannot be given ${id} again: ${made.failure}`
-    const attempts = task.attempts + 1
-    this.tell({ _tag: "Reported", task: task.id, dispatch: id, worker, attempts, outcome, result, note })
+  private reattach({ id }: TaskState): void {
+    const task = this.known().tasks.get(id)
+    const again = task === undefined ? undefined : reattach(this.hands, task)
+    if (again === undefined) return
+    if (again._tag === "Over") return this.tell(again.report)
+    const { order } = again.beginning
+    this.orders.push(again.beginning)
+    if (task?.dispatch?.recalled !== undefined) this.recalls.push(order.dispatch)
   }
 
   /** Asks again for the choices that were open when the run was cut off. */

@@ -11,6 +11,7 @@ import type { Order } from "../Worker.ts"
 import type { Asking } from "./consulting.ts"
 import type { Terms } from "./dispatch.ts"
 import type { Made, Sources } from "./orders.ts"
+import type { Outside } from "./outside.ts"
 
 /** An order that begins once it is written down. */
 export interface Beginning {
@@ -26,6 +27,7 @@ export interface Hands {
   readonly fold: () => Outcome.Fold
   readonly sources: () => Sources
   readonly state: () => RunState
+  readonly outside: Outside
   readonly take: (event: RunEvent) => void
   /** As `take`, for what may turn out to be impossible: the reason then. */
   readonly offer: (event: RunEvent) => string | undefined

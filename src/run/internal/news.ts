@@ -13,6 +13,9 @@ type Told = Extract<
     readonly _tag:
       | "AttemptFailed"
       | "Reported"
+      | "EffectIntended"
+      | "EffectSettled"
+      | "EffectQuarantined"
       | "Decided"
       | "DecisionFailed"
       | "HealthChanged"

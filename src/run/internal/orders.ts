@@ -12,6 +12,7 @@ import * as Contract from "../Contract.ts"
 import * as ContractPolicy from "../ContractPolicy.ts"
 import { type Accepted, localName, type Task } from "../Coordinator.ts"
 import type * as Desk from "../Desk.ts"
+import type { Service } from "../Effects.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunState, TaskState } from "../RunState.ts"
 import type { MissingInput, Order, Prepared, PreviousError } from "../Worker.ts"
@@ -97,7 +98,11 @@ export const contractOf = (
 
 /** An order, and the work that it comes to as it is: once it has an allowance, it is ready to be begun. */
 export interface Made {
-  readonly order: Prepared & { allowance?: Order["allowance"]; progress?: Order["progress"] }
+  readonly order: Prepared & {
+    allowance?: Order["allowance"]
+    progress?: Order["progress"]
+    effects?: Service | undefined
+  }
   readonly work: Effect.Effect<unknown, unknown, unknown>
 }
 
@@ -144,8 +149,11 @@ export const orderFor = (
     artefacts,
     missing,
     previous: previous(task),
-    answers: task.answers.flatMap(({ answer, by, decision, note }) =>
-      decision === "answer" || decision === "retry" ? [{ by, note, ...(answer === undefined ? {} : { answer }) }] : []
+    answers: task.answers.flatMap(({ answer, by, decision, kind, note }) =>
+      // What became of an effect is not for the worker, whom it is handed by asking for the effect.
+      kind !== "reconciliation" && (decision === "answer" || decision === "retry")
+        ? [{ by, note, ...(answer === undefined ? {} : { answer }) }]
+        : []
     )
   }
   const prepared = seat.worker.prepare(order)

@@ -1,5 +1,5 @@
 /**
- * Large outputs: in the journal there is only where they are, in memory and for whoever reads a run there is the value.
+ * Large outputs, and what came of effects: in the journal there is only where they are, in memory and for whoever reads a run there is the value.
  *
  * **Invariants**
  *
@@ -55,6 +55,7 @@ const bytesOf = (text: string): number =>
   text.length > largest ? text.length : new TextEncoder().encode(text).byteLength
 
 const large = (event: RunEvent): Schema.Json | undefined => {
+  if (event._tag === "EffectSettled") return event.value !== undefined && isLarge(event.value) ? event.value : undefined
   if (event._tag !== "Reported" && event._tag !== "Merged") return undefined
   const { output } = event.result
   return output !== undefined && isLarge(output) ? output : undefined
@@ -72,12 +73,17 @@ export const byReference = (store: Store, events: ReadonlyArray<RunEvent>): Effe
 
 const referring = (store: Artefacts.Artefacts["Service"], event: RunEvent): Effect.Effect<RunEvent> => {
   const value = large(event)
-  if (value === undefined || (event._tag !== "Reported" && event._tag !== "Merged")) return Effect.succeed(event)
+  if (value === undefined) return Effect.succeed(event)
   return Artefacts.putJson(value).pipe(
     Effect.provideService(Artefacts.Artefacts, store),
-    Effect.map((outputRef): RunEvent => {
+    Effect.map((reference): RunEvent => {
+      if (event._tag === "EffectSettled") {
+        const { value: _, ...rest } = event
+        return { ...rest, valueRef: reference }
+      }
+      if (event._tag !== "Reported" && event._tag !== "Merged") return event
       const { output: _, ...rest } = event.result
-      return { ...event, result: { ...rest, outputRef } }
+      return { ...event, result: { ...rest, outputRef: reference } }
     }),
     Effect.catch((error) =>
       Effect.as(Effect.logWarning(`Run: a large output stays in its event: ${error.message}`), event)

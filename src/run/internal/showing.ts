@@ -1,5 +1,5 @@
 /**
- * What a person who decides about a task's result is shown of it.
+ * What a person who decides about a task's result, or about an effect, is shown of it.
  *
  * The journal has the result already, in the report; here it stands beside the question. The state keeps nothing of it.
  *
@@ -9,6 +9,7 @@ import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
 import type * as Decider from "../Decider.ts"
+import type * as Outcome from "../Outcome.ts"
 import type { Envelope } from "../Result.ts"
 import type { Hands } from "./hands.ts"
 import { contractOf } from "./orders.ts"
@@ -27,12 +28,23 @@ export const showing = (
   { fold, sources, state }: Pick<Hands, "fold" | "sources" | "state">,
   review: Decider.Review
 ): Decider.Review => {
+  const { effect } = review.facts
+  if (typeof effect === "string") return { ...review, facts: { ...review.facts, ...done(fold().intent(effect)) } }
   const task = state().tasks.get(review.task ?? "")
   if (task === undefined || !about.has(review.kind)) return review
   const contract = contractOf(sources(), state(), task)
   const objective = EffectResult.isSuccess(contract) ? { objective: contract.success.objective } : {}
   const result = fold().result(task.id)
   return { ...review, facts: { ...review.facts, ...objective, ...(result === undefined ? {} : seen(result)) } }
+}
+
+/** What an effect is done with. */
+const done = (intent: Outcome.Unsettled | undefined): Decider.Review["facts"] => {
+  const { arguments: args, largeArguments } = intent ?? {}
+  return {
+    ...(args === undefined ? {} : { arguments: args }),
+    ...(largeArguments === undefined ? {} : { largeArguments })
+  }
 }
 
 const seen = ({ evidence, missing, output, outputRef }: Envelope): Decider.Review["facts"] => {

@@ -14,7 +14,7 @@ import type { Usage } from "../Result.ts"
 import type { RunState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
 import { ask, type Asking } from "./consulting.ts"
-import { counted, dispatch, type Finished, leftBehind, report } from "./dispatch.ts"
+import { counted, dispatch, type Finished, leftBehind, report, unknown } from "./dispatch.ts"
 import type { Beginning } from "./hands.ts"
 import type { News } from "./news.ts"
 import { overdue } from "./problems.ts"
@@ -119,6 +119,7 @@ export class Underway {
 
   /** The work of an order that was called back has stopped. */
   private cancelled({ order, terms, worker }: Beginning, unsettled = false): Effect.Effect<void> {
+    terms.outside.close()
     const task = this.state().tasks.get(order.task)
     const reason = task?.dispatch?.id === order.dispatch ? task.dispatch.recalled : undefined
     if (reason === undefined || task === undefined) {
@@ -131,6 +132,8 @@ export class Underway {
     const { deadlineAt, run } = this.state()
     const over = task.expired ? overdue(task.id, task.deadlineAt) : overdue(run, deadlineAt)
     const why = late ? over : `it was called back (${reason})`
+    const { doubt } = terms.outside
+    const left = `${doubt === undefined ? "" : `; ${unknown(doubt)}`}${unsettled ? leftBehind : ""}`
     const { result } = failure(late ? "exhausted" : "transient", why)
     return Effect.map(counted(result, terms.allowance), (result) =>
       this.tell({
@@ -141,7 +144,7 @@ export class Underway {
         attempts: Math.max(order.attempt, task.attempts + 1),
         outcome: late ? "timed-out" : "cancelled",
         result,
-        note: `${order.dispatch} at ${worker} ${unsettled ? `was called back: ${why}${leftBehind}` : `has stopped: ${why}`}`
+        note: `${order.dispatch} at ${worker} ${unsettled ? "was called back" : "has stopped"}: ${why}${left}`
       })
     )
   }

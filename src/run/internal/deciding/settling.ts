@@ -13,6 +13,7 @@ import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunStat
 import { accountsOf, isAsked, isUnmade } from "../applying/draft.ts"
 import { inWords, shortOf } from "../applying/raising.ts"
 import { overdue, shorten } from "../problems.ts"
+import { beforeTheEnd, hold } from "./effects.ts"
 import { canAgain, choose, declared, Room, standIns, unaffordable } from "./routing.ts"
 
 const noFacts: TaskFacts = {
@@ -36,7 +37,10 @@ export const stopped = (state: RunState, task: TaskState): GroupState["stopping"
 }
 
 /** The decision, or nothing while the task has to wait for a slot. */
-export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined => {
+export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined =>
+  beforeTheEnd(state, task, next(state, spec, task, room), () => stopped(state, task) !== undefined)
+
+const next = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined => {
   const { dispatch } = task
   if (dispatch !== undefined) {
     if (!task.expired || dispatch.recalled !== undefined) return undefined
@@ -50,6 +54,8 @@ export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room)
   if (stopping !== undefined) return windUp(state, spec, task, delivered, stopping)
   const action = heed(task)
   if (action !== undefined) return action
+  const awaited = hold(state, task, room)
+  if (awaited !== undefined) return awaited === "wait" ? undefined : awaited
   // What came late still counts, but nothing is begun anew.
   if (task.expired && (delivered === undefined || task.tries.length === task.ladder)) {
     return incomplete(spec, task, overdue(task.id, task.deadlineAt), last ?? "exhausted")

@@ -1,0 +1,199 @@
+/**
+ * What a worker does outside, such as a payment, a mail or a deployment: once, whatever happens to the worker, to its order
+ * and to the process.
+ *
+ * A handler does it through {@link perform}. The intent is in the journal before anything is done, and what came of it is
+ * before anybody goes on with it. An order that is given again, after a passing failure, a time-out or a crash of the
+ * process, gets what is recorded and does not do it again.
+ *
+ * **Details**
+ *
+ * An effect has a key: a digest of the run, the task, its name, its arguments and its occurrence. It is the same over
+ * attempts, orders and processes; hand it on to what is called, where that takes an idempotency key.
+ *
+ * | what came of it | what the next one who asks gets |
+ * |---|---|
+ * | it was done | the recorded value, whoever records it: the worker, a probe, a person |
+ * | it failed with a typed error, which says that it did not happen | it is done |
+ * | nobody knows: a defect, an interruption, a time-out, the end of the process | with `idempotent` it is done again under the same key; with `probe` that is asked; otherwise a person is |
+ * | it was done, and its value cannot be recorded | a person is asked for the value; it is never done again |
+ *
+ * Where a person is asked, the order ends and a review of kind `reconciliation` opens: `answer` with what came of it, `retry`
+ * if it did not happen, `reject` to end the task. After an answer or a retry the order is given anew. While it is not known
+ * what came of an effect, nobody in the run does the same, by name and arguments; a task that has such an effect neither
+ * goes on nor ends, unless it is stopped.
+ *
+ * **Invariants**
+ *
+ * - E1. Nothing is done outside before its intent is in the journal.
+ * - E2. Nobody sees what came of it before that is in the journal.
+ * - E3. What may have happened is done again only under the same key, and only where that is declared to be harmless.
+ * - E4. An order never reports success while one of its effects is not settled.
+ *
+ * **Gotchas**
+ *
+ * - A typed failure means that nothing happened outside. An error after which that is not sure has to be told by
+ *   `ambiguous`; time-outs of Effect are, by default.
+ * - Name and arguments say what is done. What has to happen twice with the same arguments has two occurrences.
+ * - Arguments and values are written into the journal as they are: no secrets in them.
+ * - An effect in which another one with the same name and arguments is performed waits for itself.
+ *
+ * **Example** (A payment that is made once, although its worker fails after it)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Failure } from "espalier"
+ * import { Journal } from "espalier/journal"
+ * import { Desk, Domain, Effects, Plan, Run, Worker } from "espalier/run"
+ *
+ * const payments: Array<string> = []
+ * const pay = Worker.make("pay", {
+ *   description: "Pays an invoice",
+ *   input: Schema.Struct({ invoice: Schema.String }),
+ *   output: Schema.String,
+ *   handle: ({ attempt, input }) =>
+ *     Effects.perform({
+ *       name: "pay",
+ *       args: { invoice: input.invoice },
+ *       run: () => Effect.sync(() => `receipt ${payments.push(input.invoice)}`)
+ *     }).pipe(
+ *       Effect.flatMap((receipt) =>
+ *         attempt === 1
+ *           ? Effect.fail(new Failure.Failure({ kind: "transient", reason: "the printer is busy", retryAfterMillis: 1 }))
+ *           : Effect.succeed(receipt)
+ *       )
+ *     )
+ * })
+ * const desk = Desk.make("accounts", {
+ *   version: "1",
+ *   input: Schema.Struct({ invoice: Schema.String }),
+ *   domains: [Domain.make("money", { workers: [pay] })],
+ *   coordinator: Plan.make([
+ *     { id: "pay", worker: "money.pay", objective: "Pay it", input: (_, given: { invoice: string }) => given }
+ *   ])
+ * })
+ *
+ * const program = Run.start(desk, { id: "r1", input: { invoice: "2026-17" } })
+ * const { results } = await Effect.runPromise(Effect.provide(program, Journal.layerMemory))
+ * results["pay"]?.output // => "receipt 1"
+ * payments // => ["2026-17"]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Option from "effect/Option"
+import type * as Schema from "effect/Schema"
+
+import type { EffectError } from "./internal/effectErrors.ts"
+import { Memory } from "./internal/effectMemory.ts"
+import { keyOf } from "./internal/performing.ts"
+
+export { EffectError } from "./internal/effectErrors.ts"
+
+/**
+ * Something to be done outside.
+ *
+ * **Details**
+ *
+ * - `name`: what is done, 1 to 100 letters, digits and any of `_ . : / -`, beginning with a letter.
+ * - `args`: what it is done with, plain JSON of at most 2 MiB. Default `null`.
+ * - `occurrence`: which time it is, where the same is to happen more than once, a whole number >= 0. Default 0.
+ * - `run`: does it. It is handed the key.
+ * - `schema`: of what comes of it, which has to be recorded. Default: plain JSON, or nothing at all.
+ * - `idempotent`: whether doing it again under the same key does no harm. Default: as the worker declares of the tool of
+ *   this name, otherwise false.
+ * - `probe`: asks outside whether it has happened: `Some` with what came of it, `None` when it has not. When it fails itself,
+ *   nothing is known. Default: nobody can be asked.
+ * - `ambiguous`: whether it may have happened although it failed with this error. Default: only for a `Cause.TimeoutError`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<A, E = never, R = never, E2 = never, R2 = never> {
+  readonly name: string
+  readonly args?: Schema.Json | undefined
+  readonly occurrence?: number | undefined
+  readonly run: (key: string) => Effect.Effect<A, E, R>
+  readonly schema?: Schema.Codec<A, unknown> | undefined
+  readonly idempotent?: boolean | undefined
+  readonly probe?: ((key: string) => Effect.Effect<Option.Option<A>, E2, R2>) | undefined
+  readonly ambiguous?: ((error: E) => boolean) | undefined
+}
+
+/**
+ * What {@link Effects} does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Service {
+  readonly perform: <A, E, R, E2, R2>(
+    options: Options<A, E, R, E2, R2>
+  ) => Effect.Effect<A, E | E2 | EffectError, R | R2>
+}
+
+/**
+ * The effects of an order. A handler that requires it gets it from whoever carries its order out.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Effects extends Context.Service<Effects, Service>()("espalier/run/Effects") {}
+
+/**
+ * Does something outside once, and answers with what came of it.
+ *
+ * **Details**
+ *
+ * - Fails as `run` and `probe` do, and with an {@link EffectError}.
+ * - Asked for by several at once it is done once, and all get its value. What came of it is answered as it was recorded: as
+ *   the schema decodes what it encodes.
+ * - Can be interrupted while it waits, and while `run` and `probe` can be. An effect that is interrupted while it is done is
+ *   one of which nobody knows whether it has happened.
+ *
+ * **Gotchas**
+ *
+ * Without a schema what comes of it is plain JSON, or nothing. An object of a class, or one with a property that is
+ * `undefined`, cannot be recorded: it has happened, and a person is asked what came of it.
+ *
+ * @category performing
+ * @since 0.1.0
+ */
+export const perform: {
+  <A, E, R, E2 = never, R2 = never>(
+    options: Options<A, E, R, E2, R2> & { readonly schema: Schema.Codec<A, unknown> }
+  ): Effect.Effect<A, E | E2 | EffectError, R | R2 | Effects>
+  <A extends Schema.Json | void, E, R, E2 = never, R2 = never>(
+    options: Options<A, E, R, E2, R2> & { readonly schema?: undefined }
+  ): Effect.Effect<A, E | E2 | EffectError, R | R2 | Effects>
+} = <A, E, R, E2, R2>(options: Options<A, E, R, E2, R2>): Effect.Effect<A, E | E2 | EffectError, R | R2 | Effects> =>
+  Effect.flatMap(Effects, ({ perform }) => perform(options))
+
+/**
+ * The key of an effect, as `run` and `probe` are handed it.
+ *
+ * @category performing
+ * @since 0.1.0
+ */
+export const key = (
+  of: { readonly run: string; readonly task: string },
+  effect: Pick<Options<unknown>, "args" | "name" | "occurrence">
+): string => keyOf(of.run, of.task, effect.name, effect.args ?? null, effect.occurrence ?? 0)
+
+/**
+ * Effects that belong to no run, for tests of a handler: they are done once for as long as the layer lives.
+ *
+ * **Details**
+ *
+ * - The keys are those of the task `task` of the run `run`. Defaults: `"none"`, `"none"`.
+ * - Where a person would be asked, `perform` fails with an {@link EffectError} each time.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory = (
+  of: { readonly run?: string | undefined; readonly task?: string | undefined } = {}
+): Layer.Layer<Effects> => Layer.sync(Effects, () => new Memory(of.run ?? "none", of.task ?? "none").service)

@@ -1,0 +1,253 @@
+/**
+ * What the workers of one run do outside, as its executor keeps it: what is under way here, and what the state knows.
+ *
+ * @since 0.1.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as EffectResult from "effect/Result"
+import type * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+import * as Artefacts from "../../journal/Artefacts.ts"
+import type * as Journal from "../../journal/Journal.ts"
+import type { Service } from "../Effects.ts"
+import type { EffectRecovery } from "../RunEvent.ts"
+import type { EffectState, RunState } from "../RunState.ts"
+import { unsettledTwin } from "./applying/effects.ts"
+import { EffectError } from "./effectErrors.ts"
+import { notHere } from "./inbox.ts"
+import { fromRecord } from "./log.ts"
+import type { News } from "./news.ts"
+import type { Store } from "./outputs.ts"
+import { type Book, type Entry, type Intent, type Known, type Pending, perform } from "./performing.ts"
+import { bytesOf } from "./showing.ts"
+
+/** What is needed of the executor of a run. */
+export interface Surroundings {
+  readonly run: string
+  readonly journal: Journal.Journal["Service"]
+  readonly store: Store
+  readonly state: () => RunState
+  readonly tell: (news: News) => void
+}
+
+/** The effects of one run that are under way in this process, or being written. */
+export class Outside {
+  readonly around: Surroundings
+  readonly pending = new Map<string, Pending>()
+  /** Effects of which the end was told, until whoever told it has heard that it is written. */
+  readonly settling = new Map<string, Deferred.Deferred<string | undefined>>()
+
+  constructor(around: Surroundings) {
+    this.around = around
+  }
+
+  /** What an order does outside. */
+  session(task: string, dispatch: string): Session {
+    return new Session(this, task, dispatch)
+  }
+}
+
+/** Bytes of JSON that arguments may take in their event: 32 KiB. */
+const small = 32 * 1024
+
+const shown = (args: Schema.Json): { arguments: Schema.Json } | { largeArguments: number } | undefined => {
+  if (args === null) return undefined
+  const bytes = bytesOf(args)
+  return bytes > small ? { largeArguments: bytes } : { arguments: args }
+}
+
+/** What of an order is not known. */
+export interface Doubt {
+  readonly name: string
+  readonly recovery: EffectRecovery
+}
+
+/** What one order does outside. */
+export class Session implements Book {
+  readonly run: string
+  readonly task: string
+  readonly pending: Map<string, Pending>
+  readonly service: Service = { perform: (options) => perform(this, options) }
+  private readonly outside: Outside
+  private readonly dispatch: string
+  private readonly doubts = new Map<string, Doubt>()
+  private stuck: EffectError | undefined
+  private closed = false
+
+  constructor(outside: Outside, task: string, dispatch: string) {
+    this.outside = outside
+    this.run = outside.around.run
+    this.task = task
+    this.dispatch = dispatch
+    this.pending = outside.pending
+    const { effects } = outside.around.state()
+    if (effects.size === 0) return
+    for (const [id, { name, recovery, status, task: of }] of effects) {
+      if (of === task && status !== "done") this.doubts.set(id, { name, recovery })
+    }
+  }
+
+  /** Why the order ends, if it does for an effect that only a person can tell the outcome of. */
+  get end(): EffectError | undefined {
+    return this.stuck
+  }
+
+  /** The effect of the order that nobody knows the outcome of, one that only people can tell first. */
+  get doubt(): Doubt | undefined {
+    let first: Doubt | undefined
+    for (const doubt of this.doubts.values()) {
+      if (doubt.recovery === "person") return doubt
+      first ??= doubt
+    }
+    return first
+  }
+
+  /** The order is over: nothing more is begun for it. */
+  close(): void {
+    this.closed = true
+  }
+
+  /** The work, and then the effects that it has left behind: nobody reports before they are over. */
+  readonly whole = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.matchCauseEffect(work, {
+      onFailure: (cause) => Effect.andThen(this.rest, Effect.failCause(cause)),
+      onSuccess: (value) => Effect.as(this.rest, value)
+    })
+
+  private readonly rest: Effect.Effect<void> = Effect.suspend(() => {
+    for (const { over, owner } of this.pending.values()) {
+      if (owner === this) return Effect.andThen(Deferred.await(over), this.rest)
+    }
+    return Effect.void
+  })
+
+  refusal(name: string): EffectError | undefined {
+    if (this.stuck !== undefined) {
+      if (this.stuck.effect === name) return this.stuck
+      return new EffectError({ effect: name, reason: "unknown", detail: this.stuck.message })
+    }
+    return this.closed
+      ? new EffectError({ effect: name, reason: "refused", detail: `${this.dispatch} is over` })
+      : undefined
+  }
+
+  stick(error: EffectError): void {
+    this.stuck = error
+  }
+
+  look(intent: Intent): Known {
+    const { around, settling } = this.outside
+    const { effects } = around.state()
+    const mine = this.waiting(intent.effect)
+    if (mine !== undefined) return mine
+    const known = effects.get(intent.effect)
+    if (known !== undefined) return this.standing(intent, known)
+    if (effects.size === 0 && settling.size === 0) return { _tag: "New" }
+    const twin = unsettledTwin({ effects }, intent)
+    const other = twin === undefined ? undefined : effects.get(twin)
+    if (twin === undefined || other === undefined) return { _tag: "New" }
+    const whose = other.task === this.task ? "the same effect" : `the same effect of ${other.task}`
+    const why = `${whose} was begun before, and nobody knows whether it has happened`
+    if (other.status === "intended" && other.recovery !== "person") return this.waiting(twin) ?? { _tag: "Busy", why }
+    return this.waiting(twin) ?? { _tag: "Held", effect: twin, happened: other.happened, why }
+  }
+
+  private waiting(effect: string): Known | undefined {
+    const ack = this.outside.settling.get(effect)
+    if (ack === undefined) return undefined
+    if (!Deferred.isDoneUnsafe(ack)) return { _tag: "Wait", until: Deferred.await(ack) }
+    this.outside.settling.delete(effect)
+    return undefined
+  }
+
+  private standing({ effect, name }: Intent, { happened, status, version }: EffectState): Known {
+    switch (status) {
+      case "done":
+        return { _tag: "Done", value: this.read(name, version) }
+      case "quarantined":
+        return { _tag: "Held", effect, happened, why: "a person has to tell what became of it" }
+      case "intended":
+        return { _tag: "Unknown" }
+    }
+  }
+
+  /** What came of an effect, from the event that says it. */
+  private read(name: string, version: number): Effect.Effect<Schema.Json | undefined, EffectError> {
+    const { journal, run, store } = this.outside.around
+    const busy = (detail: string) => new EffectError({ effect: name, reason: "busy", detail })
+    return journal.read(run, { from: version, to: version }).pipe(
+      Stream.runHead,
+      Effect.mapError(({ message }) => busy(`what is recorded of it cannot be read: ${message}`)),
+      Effect.flatMap((recorded): Effect.Effect<Schema.Json | undefined, EffectError> => {
+        const event = Option.isNone(recorded) ? undefined : EffectResult.getOrUndefined(fromRecord(recorded.value))
+        if (event?._tag === "ReviewDecided") return Effect.succeed(event.answer)
+        if (event?._tag !== "EffectSettled") return Effect.fail(busy(`there is no record of it at version ${version}`))
+        const { value, valueRef } = event
+        if (valueRef === undefined) return Effect.succeed(value)
+        if (Option.isNone(store)) return Effect.fail(busy("there is no store of artefacts to read its value from"))
+        return Artefacts.getJson(valueRef).pipe(
+          Effect.provideService(Artefacts.Artefacts, store.value),
+          Effect.mapError(({ message }) => busy(`its value cannot be read: ${message}`))
+        )
+      })
+    )
+  }
+
+  tell(intent: Intent, entry: Entry): Deferred.Deferred<string | undefined> {
+    const ack = Deferred.makeUnsafe<string | undefined>()
+    const { effect, name } = intent
+    switch (entry._tag) {
+      case "Intended": {
+        this.doubts.set(effect, { name, recovery: intent.recovery })
+        break
+      }
+      case "Settled": {
+        this.doubts.delete(effect)
+        this.outside.settling.set(effect, ack)
+        break
+      }
+    }
+    this.outside.around.tell({ ...this.newsOf(intent, entry), ack })
+    return ack
+  }
+
+  private newsOf(intent: Intent, entry: Entry): News {
+    const { dispatch, task } = this
+    const { digest, effect, name, occurrence, recovery } = intent
+    switch (entry._tag) {
+      case "Intended": {
+        const note = `${dispatch} is about to do ${name}${occurrence === 0 ? "" : ` (occurrence ${occurrence})`}`
+        const args = shown(intent.arguments)
+        return { _tag: "EffectIntended", task, dispatch, effect, name, digest, occurrence, recovery, ...args, note }
+      }
+      case "Settled": {
+        const { by, outcome, value, why } = entry
+        const note =
+          outcome === "failed"
+            ? `${name} of ${dispatch} has not happened: ${why}`
+            : `${name} of ${dispatch} has happened${by === "probe" ? ", as was found out by asking" : ""}`
+        const came = value === undefined ? {} : { value }
+        return { _tag: "EffectSettled", task, effect, outcome, by, ...came, note }
+      }
+      case "Quarantined": {
+        const note = `${dispatch} cannot do ${name}: ${entry.why}`
+        return { _tag: "EffectQuarantined", task, effect: entry.effect, happened: entry.happened, note }
+      }
+    }
+  }
+
+  written({ effect }: Intent): void {
+    this.outside.settling.delete(effect)
+  }
+
+  /** What was told too late to count is still said, for whoever has to decide. */
+  late({ name }: Intent, entry: Entry, why: string): void {
+    if (why === notHere || entry._tag !== "Settled") return
+    const end = entry.outcome === "done" ? "has happened" : "has not happened"
+    const note = `${name} of ${this.dispatch} ${end}, which came too late: ${why}`
+    this.outside.around.tell({ _tag: "Noticed", subject: this.task, what: "late-effect", note })
+  }
+}
