@@ -107,6 +107,8 @@ export { EffectError } from "./internal/effectErrors.ts"
  *   this name, otherwise false.
  * - `probe`: asks outside whether it has happened: `Some` with what came of it, `None` when it has not. When it fails itself,
  *   nothing is known. Default: nobody can be asked.
+ * - `interruptible`: whether `run` is interrupted when its order is called back or out of time. Otherwise its end is waited
+ *   for, as long as work is waited for that does not stop, and recorded. Default true.
  * - `ambiguous`: whether it may have happened although it failed with this error. Default: only for a `Cause.TimeoutError`.
  *
  * @category models
@@ -120,6 +122,7 @@ export interface Options<A, E = never, R = never, E2 = never, R2 = never> {
   readonly schema?: Schema.Codec<A, unknown> | undefined
   readonly idempotent?: boolean | undefined
   readonly probe?: ((key: string) => Effect.Effect<Option.Option<A>, E2, R2>) | undefined
+  readonly interruptible?: boolean | undefined
   readonly ambiguous?: ((error: E) => boolean) | undefined
 }
 
@@ -152,7 +155,8 @@ export class Effects extends Context.Service<Effects, Service>()("espalier/run/E
  * - Asked for by several at once it is done once, and all get its value. What came of it is answered as it was recorded: as
  *   the schema decodes what it encodes.
  * - Can be interrupted while it waits, and while `run` and `probe` can be. An effect that is interrupted while it is done is
- *   one of which nobody knows whether it has happened.
+ *   one of which nobody knows whether it has happened; also where `run` is uninterruptible by itself, but not where
+ *   `interruptible` is false.
  *
  * **Gotchas**
  *

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, type Schema } from "effect"
 import { Failure } from "espalier"
 import { Journal } from "espalier/journal"
 import { Effects, Run, type RunEvent, type Worker } from "espalier/run"

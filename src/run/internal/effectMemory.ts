@@ -69,6 +69,5 @@ export class Memory implements Book {
   }
 
   written(): void {}
-  late(): void {}
   stick(): void {}
 }

@@ -446,6 +446,16 @@ export class Executor {
     if (refused === undefined) return void this.acks.push(asker)
     this.askers.delete(event)
     Deferred.doneUnsafe(asker, Exit.succeed(refused))
+    if (event._tag !== "EffectSettled") return
+    // Whoever has to decide about it is told nevertheless.
+    const { at, note, task } = event
+    this.take({
+      _tag: "Noticed",
+      at,
+      subject: task,
+      what: "late-effect",
+      note: `${note}, which came too late: ${refused}`
+    })
   }
 
   /** Tells the health of the staff how a dispatch went. */
@@ -597,7 +607,9 @@ export class Executor {
       const events = this.dated(this.inbox.clear())
       for (const event of events) this.receive(event)
       for (const event of this.due(events, at)) this.receive(event)
-      const note = `Asked to stop, with ${many(this.state.running, "order")} under way; resume to go on`
+      const unknown = this.outside.unknown
+      const left = unknown === 0 ? "" : `; it is not known whether ${many(unknown, "effect")} has happened`
+      const note = `Asked to stop, with ${many(this.state.running, "order")} under way${left}; resume to go on`
       const tasks = this.state.tasks
       const open = [...this.underway.interruptions].flatMap(([dispatch, { task, usage }]) =>
         tasks.get(task)?.dispatch?.id === dispatch ? [{ task, dispatch, usage }] : []

@@ -17,7 +17,6 @@ import type { EffectRecovery } from "../RunEvent.ts"
 import type { EffectState, RunState } from "../RunState.ts"
 import { unsettledTwin } from "./applying/effects.ts"
 import { EffectError } from "./effectErrors.ts"
-import { notHere } from "./inbox.ts"
 import { fromRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Store } from "./outputs.ts"
@@ -42,6 +41,13 @@ export class Outside {
 
   constructor(around: Surroundings) {
     this.around = around
+  }
+
+  /** How many effects nobody knows the outcome of. */
+  get unknown(): number {
+    let count = 0
+    for (const { status } of this.around.state().effects.values()) if (status !== "done") count += 1
+    return count
   }
 
   /** What an order does outside. */
@@ -241,13 +247,5 @@ export class Session implements Book {
 
   written({ effect }: Intent): void {
     this.outside.settling.delete(effect)
-  }
-
-  /** What was told too late to count is still said, for whoever has to decide. */
-  late({ name }: Intent, entry: Entry, why: string): void {
-    if (why === notHere || entry._tag !== "Settled") return
-    const end = entry.outcome === "done" ? "has happened" : "has not happened"
-    const note = `${name} of ${this.dispatch} ${end}, which came too late: ${why}`
-    this.outside.around.tell({ _tag: "Noticed", subject: this.task, what: "late-effect", note })
   }
 }

@@ -90,7 +90,6 @@ export interface Book {
   readonly look: (intent: Intent) => Known
   readonly tell: (intent: Intent, entry: Entry) => Deferred.Deferred<string | undefined>
   readonly written: (intent: Intent) => void
-  readonly late: (intent: Intent, entry: Entry, why: string) => void
   readonly stick: (error: EffectError) => void
 }
 
@@ -245,8 +244,9 @@ class Performing<A, E, R, E2, R2> {
 
   private run(restore: Restore): Effect.Effect<Turn<A>, E | EffectError, R> {
     const { intent, options } = this
-    const work = restore(Effect.suspend(() => options.run(intent.effect)))
-    return Effect.flatMap(Effect.exit(work), (exit) =>
+    const work = Effect.suspend(() => options.run(intent.effect))
+    const { interruptible = true } = options
+    return Effect.flatMap(Effect.exit(interruptible ? restore(work) : work), (exit) =>
       Exit.isSuccess(exit) ? this.done(restore, exit.value, "run") : this.failed(restore, exit.cause)
     )
   }
@@ -276,7 +276,6 @@ class Performing<A, E, R, E2, R2> {
     return Effect.flatMap(restore(Deferred.await(ack)), (refused): Effect.Effect<Turn<A>, EffectError> => {
       book.written(intent)
       if (refused === undefined) return Effect.succeed({ _tag: "Value", value: read })
-      book.late(intent, entry, refused)
       return Effect.fail(this.fail("refused", refused))
     })
   }
