@@ -192,6 +192,17 @@ export interface Worker<out R = unknown> {
 export type Requires<W> = W extends Worker<infer R> ? R : never
 
 /**
+ * A tool that a worker may call. `idempotent`: whether calling it again under the same key does no harm. Default false.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Tool {
+  readonly name: string
+  readonly idempotent?: boolean | undefined
+}
+
+/**
  * What a worker is made of.
  *
  * **Details**
@@ -209,7 +220,8 @@ export type Requires<W> = W extends Worker<infer R> ? R : never
  * - `attemptTimeout`: how long one attempt may go on without a sign of `progress` before it is interrupted, > 0. Default 30
  *   seconds. Waiting between attempts does not count.
  * - `permissions`: the areas in which it works. A contract that does not grant each of them is refused. Default none.
- * - `tools`: names of the tools that it may call. Default none.
+ * - `tools`: names of the tools that it may call. One that does no harm when it is called again under the same key says so:
+ *   `{ name, idempotent: true }`; an effect of its name is repeated then where nobody knows what came of it. Default none.
  * - `dependencies`: names of the services outside that it relies on, shared with other workers. Default none.
  * - `artefacts`: names of the artefacts that it may deliver, out of the run's store (`Artefacts`); an answer with any other
  *   is refused, and so is one that the store does not hold. Default none.
@@ -235,7 +247,7 @@ export interface Options<I, IE, A, AE, E, R> {
   readonly available?: boolean | undefined
   readonly attemptTimeout?: Duration.Input | undefined
   readonly permissions?: ReadonlyArray<string> | undefined
-  readonly tools?: ReadonlyArray<string> | undefined
+  readonly tools?: ReadonlyArray<string | Tool> | undefined
   readonly dependencies?: ReadonlyArray<string> | undefined
   readonly artefacts?: ReadonlyArray<string> | undefined
   readonly estimate?: Usage | undefined
@@ -281,6 +293,30 @@ const estimateOf = (estimate: Usage = {}): Usage =>
     throw new RangeError(`Worker.make: ${sentences(placed)}`)
   })
 
+/** The names of the tools, and of those that may be called again. */
+const toolsOf = (
+  tools: ReadonlyArray<string | Tool>
+): { readonly tools: ReadonlyArray<unknown>; readonly repeatable: ReadonlySet<string> } => {
+  const repeatable = new Set<string>()
+  const names = given.list("tools", tools).map((tool, index): unknown => {
+    if (typeof tool !== "object" || tool === null) return tool
+    const { idempotent = false, name } = given.record(`tools[${index}]`, tool as Tool, ["name", "idempotent"])
+    given.flag(`tools[${index}].idempotent`, idempotent)
+    if (idempotent === true && typeof name === "string") repeatable.add(name)
+    return name
+  })
+  return { tools: names, repeatable }
+}
+
+/** Effects by the names of tools that may be called again are idempotent, where they do not say otherwise. */
+const repeating = (effects: Service, repeatable: ReadonlySet<string>): Service =>
+  repeatable.size === 0
+    ? effects
+    : {
+        perform: (options) =>
+          effects.perform({ ...options, idempotent: options.idempotent ?? repeatable.has(options.name) })
+      }
+
 /**
  * Makes a worker.
  *
@@ -307,6 +343,7 @@ export const make = <I, IE, A, AE, E, R>(
   given.oneOf("risk", risk, ["low", "medium", "high"])
   given.flag("available", available)
   given.flag("irreversible", irreversible)
+  const { repeatable, tools } = toolsOf(options.tools ?? [])
   const decodeInput = decoder(Schema.toCodecJson(options.input))
   return {
     [TypeId]: TypeId,
@@ -319,7 +356,7 @@ export const make = <I, IE, A, AE, E, R>(
     available,
     attemptTimeout: given.duration("attemptTimeout", options.attemptTimeout ?? "30 seconds", "more"),
     permissions: given.names("permissions", options.permissions ?? [], "ids"),
-    tools: given.names("tools", options.tools ?? []),
+    tools: given.names("tools", tools),
     dependencies: given.names("dependencies", options.dependencies ?? []),
     artefacts: given.names("artefacts", options.artefacts ?? [], "ids"),
     estimate: estimateOf(options.estimate),
@@ -331,7 +368,7 @@ export const make = <I, IE, A, AE, E, R>(
         const work = Effect.scoped(
           Effect.suspend(() => {
             const { allowance = unlimited, effects, progress = Effect.void, ...given } = order
-            const outside = effects ?? new Memory(order.run, order.task).service
+            const outside = repeating(effects ?? new Memory(order.run, order.task).service, repeatable)
             return Effect.provideService(options.handle({ ...given, allowance, progress, input }), Effects, outside)
           })
         )
