@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [GROUP] [--reps N] [--only WORKLOAD] [--scale X] [--postgres URL] [--smoke] [--json FILE]`
+ * `npm run bench -- [GROUP] [--reps N] [--only WORKLOAD] [--scale X] [--postgres URL] [--alone] [--smoke] [--json FILE]`
  *
  * Runs each workload on the library, on the reference line and on the peers that are installed, interleaved, every
  * sample in a fresh process, and prints cost over cost of the same repetition: above 1 is slower or bigger. Times are
@@ -10,7 +10,7 @@
  *
  * Peers: `npm install --prefix bench` brings them; Erlang/OTP takes part where `erl` and `erlc` are on the path; js-direct,
  * functions that are called and awaited, is the floor of `runs`. Workloads on PostgreSQL run where a server answers that
- * lets databases be made: they are dropped again.
+ * lets databases be made: they are dropped again. `--alone` leaves the peers out.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -29,6 +29,7 @@ const { values, positionals } = parseArgs({
     reps: { type: "string" },
     only: { type: "string" },
     smoke: { type: "boolean" },
+    alone: { type: "boolean" },
     json: { type: "string" },
     scale: { type: "string" },
     postgres: { type: "string" }
@@ -54,11 +55,16 @@ const isChosen = (workload: string): boolean =>
 
 const server = values.postgres ?? "postgres://postgres@127.0.0.1:5432/postgres"
 const databases = `espalier_bench_${process.pid}`
+const root = fileURLToPath(new URL("..", import.meta.url))
+// What is imported and opened by a process that takes up is what is published, not what has to be stripped of types first.
+const builds = !smoke && chosen.includes("journal")
+if (builds) execFileSync("npm", ["run", "--silent", "build"], { cwd: root, stdio: "inherit" })
 const environment = {
   ...process.env,
   NODE_NO_WARNINGS: "1",
   ESPALIER_BENCH_POSTGRES: server,
-  ESPALIER_BENCH_PREFIX: databases
+  ESPALIER_BENCH_PREFIX: databases,
+  ...(builds ? { ESPALIER_BENCH_BUILT: "1" } : {})
 }
 
 const sampleFile = fileURLToPath(new URL("./sample.ts", import.meta.url))
@@ -87,7 +93,7 @@ const isThere = (peer: Peer): boolean => {
   if (peer === "otp") return runs("erlc", ["-help"]) && runs("erl", ["-version"])
   return (packages[peer] ?? [peer]).every(resolves)
 }
-const wanted = new Set(smoke ? [] : chosen.flatMap((group) => groups[group]!.peers))
+const wanted = new Set(smoke || values.alone === true ? [] : chosen.flatMap((group) => groups[group]!.peers))
 const there = new Set(
   [...wanted].filter((peer) => {
     if (isThere(peer)) return true
@@ -117,7 +123,7 @@ for (const name of chosen) {
     for (const metric of metrics.filter(({ key }) => key === workload)) {
       const figures = figuresOf(rounds, metric.metric, group.reference)
       for (const [contender, figure] of figures) records.push(recordOf(metric, contender, figure, group.ratio))
-      const line = lineOf(metric, figures, group.reference, peers)
+      const line = lineOf(metric, figures, group.reference, peers, !smoke)
       if (line !== undefined) table.push([...line])
     }
   }

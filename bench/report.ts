@@ -71,12 +71,13 @@ export const headOf = ({ ratio, reference }: Group, peers: ReadonlyArray<string>
   ...peers.map((peer) => `${peer} × ${ratio}`)
 ]
 
-/** The line of a metric, or nothing when nobody has figures. */
+/** The line of a metric, or nothing when nobody has figures. `judged`: whether a target that is missed is marked. */
 export const lineOf = (
   metric: Metric,
   figures: ReadonlyMap<string, Figure>,
   reference: string,
-  peers: ReadonlyArray<string>
+  peers: ReadonlyArray<string>,
+  judged: boolean
 ): ReadonlyArray<string> | undefined => {
   if (figures.size === 0) return undefined
   const { digits } = metric
@@ -92,7 +93,7 @@ export const lineOf = (
     cost(reference),
     cost("espalier"),
     ours?.ratio === undefined ? "" : show(ours.ratio),
-    targetOf(metric, ours),
+    targetOf(metric, judged ? ours : undefined),
     ...peers.map((peer) => figures.get(peer)?.ratio?.median.toFixed(2) ?? "")
   ]
 }

@@ -13,6 +13,8 @@ const { open }: Durable = await import(`../contenders/durable/${job.contender}.t
 const t1 = performance.now()
 const engine = await open(job.place, (step) => {
   if (step === job.stop) {
+    // Whoever listens stays.
+    process.on("message", () => {})
     say({ inside: step })
     return new Promise<string>(() => {})
   }

@@ -19,6 +19,8 @@ export const steps = ["research", "write", "check"] as const
 export interface Engine {
   /** Carries out a run of three steps, each handed the answer of the one before. */
   readonly task: (run: string) => Promise<void>
+  /** Makes ready for so many tasks at once, where that is work of its own; the answer carries out one of them. */
+  readonly crowd?: (n: number) => Promise<(run: string) => Promise<void>>
   /** Carries out a run of independent steps, some of them at once. */
   readonly fan: (run: string) => Promise<void>
   /** Makes ready for runs of `n` steps in a row, where that is work of its own. */

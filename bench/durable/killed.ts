@@ -28,18 +28,20 @@ export interface Resumed {
 /** Runs a process until it says something, and ends it without warning. */
 const said = (job: Job): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    const process_ = fork(child, [JSON.stringify(job)], { execArgv: [...process.execArgv] })
+    const running = fork(child, [JSON.stringify(job)], { execArgv: [...process.execArgv] })
     let message: unknown
-    process_.once("message", (what) => {
+    running.once("message", (what) => {
       message = what
-      process_.kill("SIGKILL")
+      running.kill("SIGKILL")
     })
-    process_.once("error", reject)
-    process_.once("exit", (code, signal) =>
-      message === undefined
-        ? reject(new Error(`a process ended with ${code ?? signal} and said nothing`))
-        : resolve(message)
-    )
+    running.once("error", reject)
+    running.once("exit", (code, signal) => {
+      const ended = signal ?? String(code)
+      if (message === undefined) reject(new Error(`a process ended with ${ended} and said nothing`))
+      else if (job.stop !== undefined && signal !== "SIGKILL")
+        reject(new Error(`it ended with ${ended} and was not killed`))
+      else resolve(message)
+    })
   })
 
 /** Begins a run, kills its process inside a step, and has another process take it up. */

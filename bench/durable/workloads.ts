@@ -76,8 +76,9 @@ export const durable = (name: string, { limits, open }: Durable): Contender => {
   const atOnce = (store: Store, n: number): Promise<number> =>
     withPlace(store, (place) =>
       withEngine(place, async (engine) => {
+        const task = (await engine.crowd?.(n)) ?? engine.task
         const all = Array.from({ length: n }, (_, i) => `run-${i}`)
-        return (await millis(() => Promise.all(all.map((run) => engine.task(run))))) / n
+        return (await millis(() => Promise.all(all.map((run) => task(run))))) / n
       })
     )
 

@@ -49,7 +49,7 @@ describe("the table", () => {
   const figures = figuresOf(rounds, "task", "raw")
 
   it("a line has a cell for each column, an empty one for who did not take part", () => {
-    const line = lineOf(metric, figures, "raw", ["peer"])!
+    const line = lineOf(metric, figures, "raw", ["peer"], true)!
     expect(line).toEqual([
       "W6 full",
       "task",
@@ -60,11 +60,12 @@ describe("the table", () => {
       "≤ 1.25 × !",
       ""
     ])
+    expect(lineOf(metric, figures, "raw", [], false)).toContain("≤ 1.25 ×")
     expect(line).toHaveLength(headOf(group, ["peer"]).length)
   })
 
   it("a metric that nobody has figures of has no line", () => {
-    expect(lineOf(metric, new Map(), "raw", [])).toBeUndefined()
+    expect(lineOf(metric, new Map(), "raw", [], true)).toBeUndefined()
   })
 
   it("a target is over the limit or in the unit of the metric, and marked when it is missed", () => {

@@ -5,24 +5,34 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 
-import * as ArtefactsSqlite from "../../../src/journal/ArtefactsSqlite.ts"
-import * as Journal from "../../../src/journal/Journal.ts"
-import * as JournalSqlite from "../../../src/journal/JournalSqlite.ts"
-import * as Desk from "../../../src/run/Desk.ts"
-import * as Domain from "../../../src/run/Domain.ts"
-import * as Office from "../../../src/run/Office.ts"
+import type * as Desk from "../../../src/run/Desk.ts"
+import type * as Office from "../../../src/run/Office.ts"
 import type * as Outcome from "../../../src/run/Outcome.ts"
-import * as Plan from "../../../src/run/Plan.ts"
-import * as Run from "../../../src/run/Run.ts"
-import * as Worker from "../../../src/run/Worker.ts"
+import type * as Plan from "../../../src/run/Plan.ts"
 import type { Limits, Open, Place, Work } from "../../durable/engine.ts"
 import { fanOut, mustBe } from "../../util.ts"
+
+/** A module of the library, as it is published when it has been built for the benchmarks. */
+const load = <A>(path: string): Promise<A> =>
+  import(process.env["ESPALIER_BENCH_BUILT"] === "1" ? `../../../dist/${path}.js` : `../../../src/${path}.ts`)
+
+const library = {
+  ArtefactsSqlite: await load<typeof import("../../../src/journal/ArtefactsSqlite.ts")>("journal/ArtefactsSqlite"),
+  Journal: await load<typeof import("../../../src/journal/Journal.ts")>("journal/Journal"),
+  JournalSqlite: await load<typeof import("../../../src/journal/JournalSqlite.ts")>("journal/JournalSqlite"),
+  Desk: await load<typeof import("../../../src/run/Desk.ts")>("run/Desk"),
+  Domain: await load<typeof import("../../../src/run/Domain.ts")>("run/Domain"),
+  Office: await load<typeof import("../../../src/run/Office.ts")>("run/Office"),
+  Plan: await load<typeof import("../../../src/run/Plan.ts")>("run/Plan"),
+  Run: await load<typeof import("../../../src/run/Run.ts")>("run/Run"),
+  Worker: await load<typeof import("../../../src/run/Worker.ts")>("run/Worker")
+}
 
 const Input = Schema.Struct({ step: Schema.String, text: Schema.String })
 type Input = typeof Input.Type
 
 const worker = (name: string, work: Work, size: number) =>
-  Worker.make(name, {
+  library.Worker.make(name, {
     description: `Answers to ${name} with a text`,
     input: Input,
     output: Schema.String,
@@ -34,20 +44,21 @@ const worker = (name: string, work: Work, size: number) =>
   })
 
 const deskOf = (name: string, work: Work, size: number, tasks: ReadonlyArray<Plan.Task<Input>>, concurrency = 1) =>
-  Desk.make(name, {
+  library.Desk.make(name, {
     version: "1",
     input: Input,
     domains: [
-      Domain.make("desk", {
+      library.Domain.make("desk", {
         workers: [...new Set(tasks.map((task) => task.worker!.slice("desk.".length)))].map((name) =>
           worker(name, work, size)
         )
       })
     ],
-    coordinator: Plan.make<Input>(tasks, { concurrency })
+    coordinator: library.Plan.make<Input>(tasks, { concurrency })
   })
 
-const taskDesk = (work: Work) => {
+/** `size`: how many of each worker there are. */
+const taskDesk = (name: string, work: Work, size: number) => {
   const step = (id: string, objective: string, before?: string): Plan.Task<Input> => ({
     id,
     worker: `desk.${id}`,
@@ -55,7 +66,7 @@ const taskDesk = (work: Work) => {
     ...(before === undefined ? {} : { needs: [before] }),
     input: (accepted, { text }) => ({ step: id, text: before === undefined ? text : accepted[before] })
   })
-  return deskOf("task", work, 1_000, [
+  return deskOf(name, work, size, [
     step("research", "Research it"),
     step("write", "Write it", "research"),
     step("check", "Check it", "write")
@@ -94,7 +105,7 @@ const chainDesk = (work: Work, n: number) =>
 const layerOf = ({ store, where: filename }: Place) => {
   if (store === "postgres") throw new Error("espalier has no journal in PostgreSQL yet")
   const options = { filename, synchronous: store }
-  return Layer.merge(JournalSqlite.layerSqlite(options), ArtefactsSqlite.layerSqlite(options))
+  return Layer.merge(library.JournalSqlite.layerSqlite(options), library.ArtefactsSqlite.layerSqlite(options))
 }
 
 export const limits: Limits = { stores: ["full", "normal"] }
@@ -104,8 +115,8 @@ export const open: Open = async (place, work) => {
   const context = await Effect.runPromise(Layer.buildWithScope(layerOf(place), scope))
   const run = <A, E>(effect: Effect.Effect<A, E, Layer.Success<ReturnType<typeof layerOf>> | Scope.Scope>) =>
     Effect.runPromise(effect.pipe(Effect.provideContext(context), Effect.provideService(Scope.Scope, scope)))
-  const openDesk = (desk: Desk.Desk<Input, never>) => run(Office.open(desk, { log: false }))
-  const taskOffice = await openDesk(taskDesk(work))
+  const openDesk = (desk: Desk.Desk<Input, never>) => run(library.Office.open(desk, { log: false }))
+  const taskOffice = await openDesk(taskDesk("task", work, 1))
   /** The desks that not every use needs. */
   const offices = new Map<string, Office.Office<Input>>()
   const officeOf = async (name: string, make: () => Desk.Desk<Input, never>): Promise<Office.Office<Input>> => {
@@ -120,17 +131,21 @@ export const open: Open = async (place, work) => {
     mustBe("the results", outcome.dispatches.length, steps)
   }
   const start = async (office: Office.Office<Input>, id: string, steps: number): Promise<void> =>
-    done(await run(Run.startIn(office, { id, input: { step: "", text: "task" } })), steps)
+    done(await run(library.Run.startIn(office, { id, input: { step: "", text: "task" } })), steps)
 
   return {
     task: (id) => start(taskOffice, id, 3),
+    crowd: async (n) => {
+      const office = await officeOf("crowd", () => taskDesk("crowd", work, n))
+      return (id) => start(office, id, 3)
+    },
     fan: async (id) => start(await officeOf("fan", () => fanDesk(work)), id, fanOut.tasks),
     prepare: async (n) => void (await chainOffice(n)),
     chain: async (id, n) => start(await chainOffice(n), id, n),
     resume: async (n) => {
       const office = n === undefined ? taskOffice : await chainOffice(n)
-      const unfinished = await run(Effect.flatMap(Journal.Journal, ({ runs }) => runs({ status: "running" })))
-      for (const { run: id } of unfinished) done(await run(Run.resumeIn(office, id)), n ?? 3)
+      const unfinished = await run(Effect.flatMap(library.Journal.Journal, ({ runs }) => runs({ status: "running" })))
+      for (const { run: id } of unfinished) done(await run(library.Run.resumeIn(office, id)), n ?? 3)
     },
     close: () => Effect.runPromise(Scope.close(scope, Exit.void))
   }
