@@ -65,40 +65,71 @@ const countSqlite = (place: Place): Counter => {
   }
 }
 
-/** What changes something: the first words of such a statement when it is over. */
-const writes = /^(INSERT|UPDATE|DELETE|MERGE|COPY|CREATE|ALTER|SELECT INTO)/
+/** A statement that changes something. */
+const writes = /\b(INSERT|UPDATE|DELETE|MERGE|COPY|CREATE|ALTER)\b/i
 
-/** Reads what a server says: each message is a letter, its length, and its body. */
-export const makeReader = (seen: (type: string, body: Uint8Array) => void): ((chunk: Uint8Array) => void) => {
+/**
+ * Reads what one side of a connection says: each message is a letter, its length, and its body. What a client begins with
+ * has no letter: `bare`.
+ */
+export const makeReader = (
+  seen: (type: string, body: Uint8Array) => void,
+  bare = false
+): ((chunk: Uint8Array) => void) => {
   let rest = new Uint8Array(0)
+  let letter = bare ? 0 : 1
   return (chunk) => {
     const bytes = new Uint8Array(rest.length + chunk.length)
     bytes.set(rest)
     bytes.set(chunk, rest.length)
     const view = new DataView(bytes.buffer)
     let at = 0
-    while (at + 5 <= bytes.length) {
-      const end = at + 1 + view.getUint32(at + 1)
+    while (at + letter + 4 <= bytes.length) {
+      const end = at + letter + view.getUint32(at + letter)
       if (end > bytes.length) break
-      seen(String.fromCharCode(view.getUint8(at)), bytes.subarray(at + 5, end))
+      if (letter === 1) seen(String.fromCharCode(view.getUint8(at)), bytes.subarray(at + 5, end))
+      letter = 1
       at = end
     }
     rest = bytes.slice(at)
   }
 }
 
-/** Statements that a server has completed, and transactions that changed something. */
-const countAnswers = (counted: { statements: number; commits: number }): ((chunk: Uint8Array) => void) => {
+/** The texts that a message begins with, each ended by a zero. */
+const textsOf = (body: Uint8Array): ReadonlyArray<string> =>
+  new TextDecoder().decode(body.subarray(0, 8_192)).split("\0")
+
+/** Statements that a server has completed, and transactions in which something was to be changed. */
+export const makeConversation = (counted: { statements: number; commits: number }) => {
+  /** The statements of this connection that write, by their names. */
+  const writing = new Map<string, boolean>()
+  /** For each answer that the server owes, whether something in it writes. */
+  const owed: Array<boolean> = []
+  let now = false
   let changed = false
-  return makeReader((type, body) => {
-    if (type === "C") {
-      counted.statements += 1
-      if (writes.test(String.fromCharCode(...body))) changed = true
-    } else if (type === "Z" && body[0] === "I".charCodeAt(0)) {
+  return {
+    fromClient: makeReader((type, body) => {
+      if (type === "P") {
+        const [name = "", text = ""] = textsOf(body)
+        writing.set(name, writes.test(text))
+      } else if (type === "B") {
+        const [, name = ""] = textsOf(body)
+        now ||= writing.get(name) === true
+      } else if (type === "Q") owed.push(writes.test(textsOf(body)[0] ?? ""))
+      else if (type === "S") {
+        owed.push(now)
+        now = false
+      }
+    }, true),
+    fromServer: makeReader((type, body) => {
+      if (type === "C") counted.statements += 1
+      if (type !== "Z") return
+      if (owed.shift() === true) changed = true
+      if (body[0] !== "I".charCodeAt(0)) return
       if (changed) counted.commits += 1
       changed = false
-    }
-  })
+    })
+  }
 }
 
 const countPostgres = async (place: Place): Promise<Counter> => {
@@ -107,15 +138,18 @@ const countPostgres = async (place: Place): Promise<Counter> => {
   const sockets = new Set<Socket>()
   const proxy = createServer((client) => {
     const server = dial(Number(target.port === "" ? 5432 : target.port), target.hostname)
-    const read = countAnswers(counted)
+    const conversation = makeConversation(counted)
     for (const socket of [client, server]) {
       sockets.add(socket.setNoDelay(true))
       socket.on("error", () => {})
       socket.on("close", () => [client, server].forEach((each) => each.destroy()))
     }
-    client.on("data", (chunk) => server.write(chunk))
+    client.on("data", (chunk: Buffer) => {
+      conversation.fromClient(chunk)
+      server.write(chunk)
+    })
     server.on("data", (chunk: Buffer) => {
-      read(chunk)
+      conversation.fromServer(chunk)
       client.write(chunk)
     })
   })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 
-import { commitsIn, makeReader } from "../../bench/durable/counting.ts"
+import { commitsIn, makeConversation, makeReader } from "../../bench/durable/counting.ts"
 import { makeTexts } from "../../bench/durable/engine.ts"
 import type { Group, Metric } from "../../bench/groups.ts"
 import { figuresOf, headOf, lineOf, recordOf, targetOf } from "../../bench/report.ts"
@@ -108,6 +108,39 @@ describe("what is counted", () => {
       read(bytes.subarray(cut))
       expect(seen).toEqual(["C OK", "Z I"])
     }
+  })
+
+  it("a transaction that was to change something is a commit, also one that ends in a selection", () => {
+    const message = (type: string, ...body: ReadonlyArray<string>): Uint8Array => {
+      const bytes = new TextEncoder().encode(`${type}....${body.join("")}`)
+      new DataView(bytes.buffer).setUint32(1, bytes.length - 1)
+      return bytes
+    }
+    const counted = { statements: 0, commits: 0 }
+    const { fromClient, fromServer } = makeConversation(counted)
+    fromClient(Uint8Array.from([0, 0, 0, 8, 0, 3, 0, 0]))
+    fromServer(message("Z", "I")) // the connection is ready: nobody had asked for anything
+    fromClient(message("P", "w\0", "WITH a AS (INSERT INTO t VALUES ($1)) SELECT 1\0"))
+    for (let i = 0; i < 2; i++) {
+      fromClient(message("B", "\0", "w\0"))
+      fromClient(message("S"))
+    }
+    for (let i = 0; i < 2; i++) {
+      fromServer(message("C", "SELECT 1\0"))
+      fromServer(message("Z", "I"))
+    }
+    expect(counted).toEqual({ statements: 2, commits: 2 })
+    for (const [text, status] of [
+      ["BEGIN", "T"],
+      ["update t set a = 1", "T"],
+      ["COMMIT", "I"],
+      ["SELECT updated FROM t", "I"]
+    ] as const) {
+      fromClient(message("Q", `${text}\0`))
+      fromServer(message("C", `${text}\0`))
+      fromServer(message("Z", status))
+    }
+    expect(counted).toEqual({ statements: 6, commits: 3 })
   })
 
   it("answers of workers have the bytes that are asked for, and no two are the same", () => {

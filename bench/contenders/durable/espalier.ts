@@ -2,9 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 
+import type * as Journal from "../../../src/journal/Journal.ts"
 import type * as Desk from "../../../src/run/Desk.ts"
 import type * as Office from "../../../src/run/Office.ts"
 import type * as Outcome from "../../../src/run/Outcome.ts"
@@ -102,18 +104,23 @@ const chainDesk = (work: Work, n: number) =>
     }))
   )
 
-const layerOf = ({ store, where: filename }: Place) => {
-  if (store === "postgres") throw new Error("espalier has no journal in PostgreSQL yet")
-  const options = { filename, synchronous: store }
+/** The journal, and artefacts beside it where there is such a store. */
+const layerOf = async ({ store, where }: Place): Promise<Layer.Layer<Journal.Journal, unknown>> => {
+  if (store === "postgres") {
+    const { layerPostgres } =
+      await load<typeof import("../../../src/journal/JournalPostgres.ts")>("journal/JournalPostgres")
+    return layerPostgres({ url: Redacted.make(where) })
+  }
+  const options = { filename: where, synchronous: store }
   return Layer.merge(library.JournalSqlite.layerSqlite(options), library.ArtefactsSqlite.layerSqlite(options))
 }
 
-export const limits: Limits = { stores: ["full", "normal"] }
+export const limits: Limits = { stores: ["full", "normal", "postgres"] }
 
 export const open: Open = async (place, work) => {
   const scope = await Effect.runPromise(Scope.make())
-  const context = await Effect.runPromise(Layer.buildWithScope(layerOf(place), scope))
-  const run = <A, E>(effect: Effect.Effect<A, E, Layer.Success<ReturnType<typeof layerOf>> | Scope.Scope>) =>
+  const context = await Effect.runPromise(Layer.buildWithScope(await layerOf(place), scope))
+  const run = <A, E>(effect: Effect.Effect<A, E, Journal.Journal | Scope.Scope>) =>
     Effect.runPromise(effect.pipe(Effect.provideContext(context), Effect.provideService(Scope.Scope, scope)))
   const openDesk = (desk: Desk.Desk<Input, never>) => run(library.Office.open(desk, { log: false }))
   const taskOffice = await openDesk(taskDesk("task", work, 1))
