@@ -356,6 +356,36 @@ describe("layerSqlite", () => {
     )
   })
 
+  describe("an owner that was replaced", () => {
+    const started: Journal.Listing = { status: "running", desk: "audit", startedAt: 0 }
+    const rests: ReadonlyArray<readonly [string, number, Partial<Journal.Append>]> = [
+      ["one event", 1, {}],
+      ["a few events", 3, {}],
+      ["more events than one statement takes", 40, {}],
+      ["events and the listing", 2, { listing: started }],
+      ["more events than one statement takes, and the listing", 40, { listing: started }]
+    ]
+    it.effect.each(rests)("writes nothing of an append of %s (D64)", ([, size, rest]) =>
+      Effect.gen(function* () {
+        const filename = yield* freshPath
+        const other = yield* connection(filename)
+        yield* Effect.gen(function* () {
+          const journal = yield* Journal.Journal
+          yield* step("a", 0)
+          other.exec("UPDATE owner SET epoch = 7")
+          const events = Array.from({ length: size }, () => ({ type: "Late", at: 0, data: null }))
+          const error = yield* Effect.flip(journal.append({ run: "a", expected: 1, events, ...rest }))
+          assert.strictEqual(error._tag, "JournalError")
+          assert.deepStrictEqual(
+            error._tag === "JournalError" ? error.reason : error,
+            new Journal.JournalFenced({ location: filename, epoch: 1, current: 7 })
+          )
+          assert.deepStrictEqual([yield* journal.version("a"), yield* journal.runs()], [1, []])
+        }).pipe(withJournal(filename))
+      })
+    )
+  })
+
   describe("a file that somebody else has changed", () => {
     const damages: ReadonlyArray<readonly [string, string, number, string]> = [
       ["with an event taken out", "DELETE FROM events WHERE version = 300", 299, "the event is missing"],

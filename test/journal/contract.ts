@@ -352,6 +352,33 @@ export const contract = (layer: Layer.Layer<Journal.Journal, Journal.JournalErro
     )
   })
 
+  describe("command", () => {
+    it.effect("of words about one review the first is left, and one about no open review is refused", () =>
+      Effect.gen(function* () {
+        const journal = yield* Journal.Journal
+        const word = { run: "a", type: "Decided", at: 1, data: { choice: "yes" }, review: "r" }
+        const opened = [{ review: "r", kind: "approval", openedAt: 0 }]
+        assert.deepInclude(yield* Effect.flip(journal.command(word)), { _tag: "ReviewTaken", found: "not-open" })
+        yield* journal.append({ run: "a", expected: 0, events: [event("x")], reviews: { opened } })
+        const id = yield* journal.command(word)
+        assert.deepInclude(yield* Effect.flip(journal.command(word)), { _tag: "ReviewTaken", found: "claimed" })
+        assert.deepStrictEqual(
+          (yield* journal.commands("a")).map((left) => left.id),
+          [id]
+        )
+        // The store can be written to after a refusal.
+        yield* journal.append({
+          run: "a",
+          expected: 1,
+          events: [event("y")],
+          reviews: { closed: ["r"] },
+          handled: [id]
+        })
+        assert.deepStrictEqual([yield* journal.commands("a"), yield* journal.reviews("a")], [[], []])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
   describe("runs", () => {
     it.effect("lists a run from the first append that says so, and changes the row only when it is given", () =>
       Effect.gen(function* () {

@@ -19,10 +19,22 @@ import { failWith, isTaken, patiently, type Sqlite } from "./sqliteNode.ts"
 import { claim, ownerOf } from "./sqliteOwner.ts"
 import type { Commit, Head, Store } from "./store.ts"
 
-// The epoch check is part of the statement, so that the usual append, one event, is one statement and its own commit. X1
-const insertEvent = `
-  INSERT INTO events (run, version, type, at, data, hash)
-  SELECT ?1, ?2, ?3, ?4, ?5, unhex(?6) WHERE (SELECT epoch FROM owner) = ?7`
+/**
+ * Inserts so many events. The epoch check is part of the statement, so that the usual append, a few events and nothing
+ * else, is one statement and its own commit. X1
+ */
+const insertEvents = (rows: number): string => {
+  const row = (_: unknown, index: number): string => {
+    const [run, version, type, at, data, hash] = Array.from({ length: 6 }, (_, column) => `?${2 + 6 * index + column}`)
+    return `SELECT ${run}, ${version}, ${type}, ${at}, ${data}, unhex(${hash}) WHERE (SELECT epoch FROM owner) = ?1`
+  }
+  return `
+    INSERT INTO events (run, version, type, at, data, hash)
+    ${Array.from({ length: rows }, row).join(" UNION ALL ")}`
+}
+
+/** The most events that are inserted by one statement. A decision seldom has more than a few. */
+const mostRows = 16
 
 const upsertListing = `
   INSERT INTO runs (run, status, desk, started_at, wake_at, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -140,7 +152,7 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
     const statements = {
       begin: native.prepare("BEGIN IMMEDIATE"),
       commit: native.prepare("COMMIT"),
-      insert: native.prepare(insertEvent),
+      inserts: new Map<number, StatementSync>(),
       list: native.prepare(upsertListing),
       open: native.prepare(upsertReview),
       close: native.prepare("DELETE FROM reviews WHERE review = ?1"),
@@ -157,22 +169,42 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
 
     const currentEpoch = (): number => statements.epoch.get()?.epoch ?? 0
 
-    const insert = (epoch: number, { at, data, hash, run, type, version }: Row): boolean =>
-      Number(statements.insert.run(run, version, type, at, data, hash, epoch).changes) === 1
+    const insertOf = (rows: number): StatementSync => {
+      const known = statements.inserts.get(rows)
+      if (known !== undefined) return known
+      const made = native.prepare(insertEvents(rows))
+      statements.inserts.set(rows, made)
+      return made
+    }
+
+    /** Inserts events; `false` when the epoch is another one. */
+    const insert = (epoch: number, rows: ReadonlyArray<Row>): boolean => {
+      for (let from = 0; from < rows.length; from += mostRows) {
+        const to = Math.min(from + mostRows, rows.length)
+        const values: Array<Value> = [epoch]
+        for (let index = from; index < to; index++) {
+          const { at, data, hash, run, type, version } = rows[index]!
+          values.push(run, version, type, at, data, hash)
+        }
+        if (Number(insertOf(to - from).run(...values).changes) !== to - from) return false
+      }
+      return true
+    }
 
     /** Leaves no transaction open, also not the one of a commit that failed. */
     const rollback = (): void => {
       if (native.isTransaction) native.exec("ROLLBACK")
     }
 
-    /** All of it or nothing; `undefined` when the epoch is another one. */
-    const transaction = <A>(epoch: number | undefined, write: () => A): A | undefined => {
+    /** All of it or nothing; `undefined` when the epoch is another one, or `write` says that it is. */
+    const transaction = <A>(epoch: number | undefined, write: () => A | undefined): A | undefined => {
       rollback()
       statements.begin.run()
       try {
         if (epoch !== undefined && currentEpoch() !== epoch) return undefined
         const written = write()
-        statements.commit.run()
+        // Who writes may have thought better of it.
+        if (written !== undefined && native.isTransaction) statements.commit.run()
         return written
       } finally {
         rollback()
@@ -200,17 +232,15 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
 
     const write = (epoch: number, commits: ReadonlyArray<Commit>): boolean => {
       const [commit] = commits
-      const [row] = commit?.rows ?? []
       if (commit === undefined) return true
-      if (commits.length === 1 && commit.rows.length === 1 && row !== undefined && isPlain(commit)) {
+      const rows = commits.length === 1 ? commit.rows : commits.flatMap((each) => each.rows)
+      if (rows.length > 0 && rows.length <= mostRows && commits.every(isPlain)) {
         rollback()
-        return insert(epoch, row)
+        return insert(epoch, rows)
       }
-      const written = transaction(epoch, () => {
-        for (const each of commits) {
-          for (const row of each.rows) insert(epoch, row)
-          project(each)
-        }
+      const written = transaction(rows.length === 0 ? epoch : undefined, () => {
+        if (!insert(epoch, rows)) return undefined
+        for (const each of commits) project(each)
         return true
       })
       return written === true
