@@ -6,28 +6,36 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 
+import type * as ArtefactsSqlite from "../../../src/journal/ArtefactsSqlite.ts"
 import type * as Journal from "../../../src/journal/Journal.ts"
+import type * as JournalPostgres from "../../../src/journal/JournalPostgres.ts"
+import type * as JournalSqlite from "../../../src/journal/JournalSqlite.ts"
 import type * as Desk from "../../../src/run/Desk.ts"
+import type * as Domain from "../../../src/run/Domain.ts"
 import type * as Office from "../../../src/run/Office.ts"
 import type * as Outcome from "../../../src/run/Outcome.ts"
 import type * as Plan from "../../../src/run/Plan.ts"
+import type * as Run from "../../../src/run/Run.ts"
+import type * as Worker from "../../../src/run/Worker.ts"
 import type { Limits, Open, Place, Work } from "../../durable/engine.ts"
 import { fanOut, mustBe } from "../../util.ts"
 
 /** A module of the library, as it is published when it has been built for the benchmarks. */
 const load = <A>(path: string): Promise<A> =>
-  import(process.env["ESPALIER_BENCH_BUILT"] === "1" ? `../../../dist/${path}.js` : `../../../src/${path}.ts`)
+  import(
+    process.env["ESPALIER_BENCH_BUILT"] === "1" ? `../../node_modules/.espalier/${path}.js` : `../../../src/${path}.ts`
+  )
 
 const library = {
-  ArtefactsSqlite: await load<typeof import("../../../src/journal/ArtefactsSqlite.ts")>("journal/ArtefactsSqlite"),
-  Journal: await load<typeof import("../../../src/journal/Journal.ts")>("journal/Journal"),
-  JournalSqlite: await load<typeof import("../../../src/journal/JournalSqlite.ts")>("journal/JournalSqlite"),
-  Desk: await load<typeof import("../../../src/run/Desk.ts")>("run/Desk"),
-  Domain: await load<typeof import("../../../src/run/Domain.ts")>("run/Domain"),
-  Office: await load<typeof import("../../../src/run/Office.ts")>("run/Office"),
-  Plan: await load<typeof import("../../../src/run/Plan.ts")>("run/Plan"),
-  Run: await load<typeof import("../../../src/run/Run.ts")>("run/Run"),
-  Worker: await load<typeof import("../../../src/run/Worker.ts")>("run/Worker")
+  ArtefactsSqlite: await load<typeof ArtefactsSqlite>("journal/ArtefactsSqlite"),
+  Journal: await load<typeof Journal>("journal/Journal"),
+  JournalSqlite: await load<typeof JournalSqlite>("journal/JournalSqlite"),
+  Desk: await load<typeof Desk>("run/Desk"),
+  Domain: await load<typeof Domain>("run/Domain"),
+  Office: await load<typeof Office>("run/Office"),
+  Plan: await load<typeof Plan>("run/Plan"),
+  Run: await load<typeof Run>("run/Run"),
+  Worker: await load<typeof Worker>("run/Worker")
 }
 
 const Input = Schema.Struct({ step: Schema.String, text: Schema.String })
@@ -107,8 +115,7 @@ const chainDesk = (work: Work, n: number) =>
 /** The journal, and artefacts beside it where there is such a store. */
 const layerOf = async ({ store, where }: Place): Promise<Layer.Layer<Journal.Journal, unknown>> => {
   if (store === "postgres") {
-    const { layerPostgres } =
-      await load<typeof import("../../../src/journal/JournalPostgres.ts")>("journal/JournalPostgres")
+    const { layerPostgres } = await load<typeof JournalPostgres>("journal/JournalPostgres")
     return layerPostgres({ url: Redacted.make(where) })
   }
   const options = { filename: where, synchronous: store }
