@@ -47,7 +47,7 @@ import { Reference } from "../journal/Reference.ts"
 import { Contract } from "./Contract.ts"
 import { settle } from "./internal/evidence.ts"
 import { Cost, Count, Id, named, Text } from "./internal/fields.ts"
-import { isVast, owned, tooLarge, tooMuch } from "./internal/plain.ts"
+import { isVast, largest, owned, tooLarge, tooMuch } from "./internal/plain.ts"
 import { decoder, pathOf, Problem, sentences } from "./internal/problems.ts"
 import { ifUsual, isEmpty } from "./internal/usual.ts"
 
@@ -443,6 +443,7 @@ export interface Origin {
  *
  * - `artefacts`: the names that the worker declares. Default none.
  * - `origin`: written into the evidence. Default: evidence stays as it was given.
+ * - `limit`: how many bytes of JSON the output may take, a whole number > 0. Default 2 MiB.
  *
  * @category models
  * @since 0.1.0
@@ -450,6 +451,7 @@ export interface Origin {
 export interface Boundary {
   readonly artefacts?: ReadonlyArray<string> | undefined
   readonly origin?: Origin | undefined
+  readonly limit?: number | undefined
 }
 
 /**
@@ -484,17 +486,18 @@ export const check = (
   const usual = ifUsual(fields)
   if (usual !== undefined) return EffectResult.succeed(usual)
   // Before anything walks through all of it.
-  if (isVast(fields["output"])) return oversized(problem("output", tooLarge))
+  const { limit = largest } = boundary
+  if (isVast(fields["output"], limit)) return oversized(problem("output", tooLarge(limit)))
   const decoded = decodeEnvelope(fields)
   if (EffectResult.isFailure(decoded)) return invalid(decoded.failure)
   const settled = settle(decoded.success.evidence, boundary.origin)
   const envelope = { ...decoded.success, evidence: settled.evidence }
   const problems = [...settled.problems, ...undeclared(envelope, boundary.artefacts ?? []), ...contradictions(envelope)]
   if (problems.length > 0) return invalid(problems)
-  const large = tooMuch(envelope.output, "output") ?? tooMuch({ ...envelope, output: null }, "")
+  const large = tooMuch(envelope.output, "output", limit) ?? tooMuch({ ...envelope, output: null }, "")
   if (large !== undefined) return oversized(large)
   if (envelope.output !== undefined) {
-    const own = owned(envelope.output, "output")
+    const own = owned(envelope.output, "output", limit)
     return EffectResult.isFailure(own)
       ? invalid([own.failure])
       : EffectResult.succeed({ ...envelope, output: own.success })

@@ -13,11 +13,13 @@ import * as EffectResult from "effect/Result"
 
 import type * as Actor from "../../Actor.ts"
 import * as Failure from "../../Failure.ts"
+import * as Artefacts from "../../journal/Artefacts.ts"
 import * as Dependency from "../Dependency.ts"
 import * as Result from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
 import { delivered } from "./delivered.ts"
+import { largest } from "./plain.ts"
 import { sentences, shorten } from "./problems.ts"
 import type { Pulse } from "./pulse.ts"
 import { reasonOf } from "./reasons.ts"
@@ -94,19 +96,42 @@ export type Judge = (result: Result.Envelope) => {
 }
 
 const ofOutput = ({ seat }: Post, task: string, output: unknown, judge: Judge, at: number): Effect.Effect<Answer> => {
-  const checked = Result.check(output, seat.worker.encodeOutput, {
-    artefacts: seat.worker.artefacts,
-    origin: { worker: seat.name, task, at }
+  const check = (limit: number) =>
+    Result.check(output, seat.worker.encodeOutput, {
+      artefacts: seat.worker.artefacts,
+      origin: { worker: seat.name, task, at },
+      limit
+    })
+  const checked = check(largest)
+  if (EffectResult.isSuccess(checked)) return ofEnvelope(checked.success, judge)
+  const refused = failure(checked.failure[Failure.kind], checked.failure.message)
+  if (checked.failure.oversized !== true) return Effect.succeed(refused)
+  // What an event could not hold has to be in the store before it is taken for an answer.
+  return Effect.flatMap(Effect.serviceOption(Artefacts.Artefacts), (store) => {
+    if (Option.isNone(store)) return Effect.succeed(refused)
+    const again = check(Math.max(largest, store.value.limit))
+    if (EffectResult.isFailure(again)) {
+      return Effect.succeed(failure(again.failure[Failure.kind], again.failure.message))
+    }
+    return Artefacts.putJson(again.success.output ?? null).pipe(
+      Effect.provideService(Artefacts.Artefacts, store.value),
+      Effect.andThen(ofEnvelope(again.success, judge)),
+      orTrouble
+    )
   })
-  if (EffectResult.isFailure(checked)) {
-    return Effect.succeed(failure(checked.failure[Failure.kind], checked.failure.message))
-  }
-  const answer = judged(checked.success, judge)
-  if (checked.success.artefacts === undefined) return Effect.succeed(answer)
-  return Effect.as(delivered(checked.success), answer).pipe(
+}
+
+/** What trouble of a store, or a bug in it, makes of an answer. */
+const orTrouble = <R>(answer: Effect.Effect<Answer, Artefacts.ArtefactsError | Result.ResultInvalid, R>) =>
+  answer.pipe(
     Effect.catch((error) => Effect.succeed(failure(error[Failure.kind] ?? "defect", error.message))),
     Effect.catchDefect((error) => Effect.succeed(failure("defect", reasonOf(error))))
   )
+
+const ofEnvelope = (result: Result.Envelope, judge: Judge): Effect.Effect<Answer> => {
+  const answer = judged(result, judge)
+  if (result.artefacts === undefined) return Effect.succeed(answer)
+  return orTrouble(Effect.as(delivered(result), answer))
 }
 
 const judged = (result: Result.Envelope, judge: Judge): Answer => {

@@ -59,8 +59,12 @@ const same = (recorded: Journal.Recorded, event: Journal.Event): boolean =>
   recorded.at === event.at &&
   JSON.stringify(recorded.data) === JSON.stringify(event.data)
 
-/** Passing trouble of the store: tried again for about six seconds. */
-const patience = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 6 }))
+/**
+ * Passing trouble of the store: tried again for about six seconds.
+ *
+ * @since 0.1.0
+ */
+export const patience = Schedule.exponential("100 millis").pipe(Schedule.upTo({ times: 6 }))
 
 /**
  * Appends in one commit. A failed commit is tried again as a commit; when it turns out that an earlier try had reached the

@@ -16,6 +16,8 @@ import * as Artefacts from "../../journal/Artefacts.ts"
 import * as Journal from "../../journal/Journal.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
+import { patience } from "./log.ts"
+import { isVast } from "./plain.ts"
 
 /** The store around a run, if there is one. */
 export type Store = Option.Option<Artefacts.Artefacts["Service"]>
@@ -64,7 +66,8 @@ const large = (event: RunEvent): Schema.Json | undefined => {
 /**
  * The events as they are written: outputs that are too large for them are kept in the store first. O1
  *
- * An output that the store does not take stays in its event, as it does without a store; that is logged.
+ * An output that the store does not take stays in its event, as it does without a store; that is logged. One that an event
+ * could not hold was in the store before it was accepted, so passing trouble is waited for.
  */
 export const byReference = (store: Store, events: ReadonlyArray<RunEvent>): Effect.Effect<ReadonlyArray<RunEvent>> =>
   Option.isNone(store) || !events.some((event) => large(event) !== undefined)
@@ -76,6 +79,7 @@ const referring = (store: Artefacts.Artefacts["Service"], event: RunEvent): Effe
   if (value === undefined) return Effect.succeed(event)
   return Artefacts.putJson(value).pipe(
     Effect.provideService(Artefacts.Artefacts, store),
+    Effect.retry({ schedule: patience, while: ({ isRetryable }) => isRetryable && isVast(value) }),
     Effect.map((reference): RunEvent => {
       if (event._tag === "EffectSettled") {
         const { value: _, ...rest } = event

@@ -12,15 +12,20 @@ import { type Problem, shorten, show, thrown } from "./problems.ts"
 /** Levels of nesting that an input or an output may have. */
 const deepest = 128
 
-/** Bytes of JSON that an input or an output may take: 2 MiB. */
-const largest = 2 * 1024 * 1024
-
 /**
- * What is expected of a value that is too large.
+ * Bytes of JSON that an input or an output may take when nothing else is said: 2 MiB.
  *
  * @since 0.1.0
  */
-export const tooLarge = "must be at most 2 MiB of JSON"
+export const largest = 2 * 1024 * 1024
+
+/**
+ * What is expected of a value that takes more bytes than `most`.
+ *
+ * @since 0.1.0
+ */
+export const tooLarge = (most: number = largest): string =>
+  `must be at most ${most % 2 ** 20 === 0 ? `${most / 2 ** 20} MiB` : `${most} bytes`} of JSON`
 
 /** Bytes of a text as JSON in UTF-8, as far as `limit`. */
 const textBytes = (text: string, limit: number): number => {
@@ -39,27 +44,27 @@ const textBytes = (text: string, limit: number): number => {
  *
  * @since 0.1.0
  */
-export const tooMuch = (value: unknown, path: string): Problem | undefined => {
+export const tooMuch = (value: unknown, path: string, most: number = largest): Problem | undefined => {
   let bytes = 0
   let level: ReadonlyArray<unknown> = [value]
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > deepest) return { path, expectation: `must have at most ${deepest} levels`, actual: "" }
     const below: Array<unknown> = []
     for (const each of level) {
-      if (typeof each === "string") bytes += textBytes(each, largest)
+      if (typeof each === "string") bytes += textBytes(each, most)
       else if (typeof each !== "object" || each === null) bytes += 8
       else if (Array.isArray(each)) {
         // What holds nothing takes room, too: parts that are shared are counted wherever they stand.
         bytes += 2 + each.length
-        if (bytes <= largest) for (const item of each) below.push(item)
+        if (bytes <= most) for (const item of each) below.push(item)
       } else {
         bytes += 2
         for (const [key, item] of Object.entries(each)) {
-          bytes += textBytes(key, largest) + 2
+          bytes += textBytes(key, most) + 2
           below.push(item)
         }
       }
-      if (bytes > largest) return { path, expectation: tooLarge, actual: "" }
+      if (bytes > most) return { path, expectation: tooLarge(most), actual: "" }
     }
     level = below
   }
@@ -71,9 +76,9 @@ export const tooMuch = (value: unknown, path: string): Problem | undefined => {
  *
  * @since 0.1.0
  */
-export const isVast = (value: unknown): boolean => {
+export const isVast = (value: unknown, most: number = largest): boolean => {
   try {
-    return tooMuch(value, "")?.expectation === tooLarge
+    return tooMuch(value, "", most)?.expectation === tooLarge(most)
   } catch {
     return false
   }
@@ -182,12 +187,12 @@ const isJson = Schema.is(Schema.Json)
  *
  * @since 0.1.0
  */
-export const owned = (value: unknown, path: string): Result.Result<Schema.Json, Problem> => {
+export const owned = (value: unknown, path: string, most: number = largest): Result.Result<Schema.Json, Problem> => {
   const copy = frozenIfPlain(value)
   if (copy !== undefined) return Result.succeed(copy as Schema.Json)
   const refuse = (expectation: string) => Result.fail({ path, expectation, actual: show(value) })
   try {
-    const large = tooMuch(value, path)
+    const large = tooMuch(value, path, most)
     if (large !== undefined) return Result.fail(large)
     if (!isJson(value)) return refuse("must be a plain JSON value")
     const copy = frozen(value)
