@@ -95,7 +95,8 @@ export const layerSqlite = (options: Options): Layer.Layer<Artefacts, ArtefactsE
         Effect.mapError(({ reason }) => because(reason))
       )
       const store = yield* make(sqlite, busyMillis, limit)
-      yield* cleanUp(store)
+      // Whoever opens the file next can do it as well.
+      yield* Effect.ignore(cleanUp(store))
       return service(store)
     })
   )

@@ -15,6 +15,7 @@
  * - What a removed run has put into a store of artefacts is still there: `collect` of `Artefacts` removes what no run refers
  *   to any more.
  * - A removed run is gone whole, with its chain of hashes. Export it first if it is evidence.
+ * - Who waits for a run reads it when it has ended: keep runs for some minutes at least.
  *
  * **Example** (What would go)
  *

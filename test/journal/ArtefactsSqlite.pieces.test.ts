@@ -115,7 +115,7 @@ describe("pieces", () => {
         const reading = Stream.runForEach(artefacts.getStream(reference), () => Effect.sync(() => (given += 1)))
         for (const call of [reading, artefacts.verify(reference), artefacts.get(reference)]) {
           const error = yield* Effect.flip<unknown, Artefacts.ArtefactsError, never>(call)
-          assert.include(["ArtefactMismatch", "ArtefactMissing"], error.reason._tag)
+          assert.strictEqual(error.reason._tag, "ArtefactMismatch")
         }
         assert.strictEqual(given, before)
         yield* again
@@ -136,6 +136,22 @@ describe("pieces", () => {
       )
       sameBytes(yield* read, bytes)
       assert.deepStrictEqual(lying(native), [1, 3, 0])
+    })
+  )
+
+  it.effect("that are collected while they are read are told as missing", () =>
+    Effect.gen(function* () {
+      const { artefacts } = yield* opened
+      const reference = yield* artefacts.put(content(3))
+      yield* TestClock.adjust("2 days")
+      const given: Array<number> = []
+      const reading = Stream.runForEach(artefacts.getStream(reference), ({ length }) => {
+        given.push(length)
+        return artefacts.collect({ references: Stream.empty })
+      })
+      const error = yield* Effect.flip(reading)
+      assert.strictEqual(error.reason._tag, "ArtefactMissing")
+      assert.deepStrictEqual(given, [piece])
     })
   )
 
@@ -223,6 +239,21 @@ describe("uploads", () => {
       assert.deepStrictEqual(lying(file), [0, pieces ?? 0, 1])
       yield* openedAt(filename, touched + uploadMillis + 1)
       assert.deepStrictEqual(lying(file), [0, 0, 0])
+    })
+  )
+
+  it.effect("do not keep anybody from opening the file while another process writes", () =>
+    Effect.gen(function* () {
+      const { artefacts, filename, native, store } = yield* opened
+      yield* store.begin(0)
+      yield* TestClock.adjust("2 days")
+      native.exec("BEGIN IMMEDIATE")
+      const opening = yield* Effect.forkChild(withArtefacts(filename, { busyTimeout: "1 second" })(() => Effect.void))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(opening)
+      assert.strictEqual(count(native, "artefact_uploads"), 1)
+      native.exec("ROLLBACK")
+      assert.strictEqual((yield* artefacts.collect({ references: Stream.empty })).uploads, 1)
     })
   )
 

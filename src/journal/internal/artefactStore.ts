@@ -251,7 +251,8 @@ const streamGetter = ({ hasher, location, piece, pieces }: Store): Artefacts["Se
       Stream.paginate(0, (n) =>
         Effect.gen(function* () {
           const part = yield* piece(hash, n)
-          if (part === undefined && n === 0) return yield* missing
+          // A piece is not there because it was damaged, or because all of it was collected just now.
+          if (part === undefined && (yield* pieces(hash)) === undefined) return yield* missing
           if (part !== undefined) whole.update(part)
           bytes += part?.length ?? 0
           const last = part === undefined || n + 1 >= count
