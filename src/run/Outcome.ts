@@ -155,7 +155,7 @@ export interface Outcome {
  * - `input`: what the run began with.
  * - `result`: the result of a task that has an output: the one that it ended with, before that the last one.
  * - `evidence`: what the last report of a task came with.
- * - `references`: where the outputs are that stand and are only there by reference, each once.
+ * - `references`: where the input is, and the outputs that stand, as far as they are only there by reference, each once.
  * - `restore`: puts values in place of references, by hash.
  * - `intent`: what was intended outside, by its key, until it is settled.
  * - `usage`: what all dispatches of a task, and of the tasks that carry it out, have used so far.
@@ -217,6 +217,7 @@ export const fold = (): Fold => {
   const unsettled = new Map<string, Unsettled>()
   let usage: Usage = {}
   let input: Schema.Json = null
+  let inputRef: Reference | undefined
   let tier: Tier = "medium"
   let whole: Of<"Merged"> | undefined
   let stopped: string | undefined
@@ -238,6 +239,7 @@ export const fold = (): Fold => {
           head = { run, desk, version, startedAt: at }
           end = open(note)
           input = event.input
+          inputRef = event.inputRef
           tier = event.tier ?? "medium"
           coordinator = event.coordinator ?? coordinator
           for (const planned of tasks) entries.set(planned.id, entry(planned, ""))
@@ -319,6 +321,7 @@ export const fold = (): Fold => {
       const note = (result: Envelope | undefined) => {
         if (result?.outputRef !== undefined) found.set(result.outputRef.hash, result.outputRef)
       }
+      if (inputRef !== undefined) found.set(inputRef.hash, inputRef)
       for (const { earlier, result, status } of entries.values()) {
         if (status !== "open" && !delivers(status)) continue
         note(result)
@@ -328,6 +331,11 @@ export const fold = (): Fold => {
       return [...found.values()]
     },
     restore: (values) => {
+      const given = inputRef === undefined ? undefined : values.get(inputRef.hash)
+      if (given !== undefined) {
+        input = given
+        inputRef = undefined
+      }
       for (const each of entries.values()) {
         if (each.result !== undefined) each.result = filled(each.result, values)
         for (const [dispatch, result] of each.earlier ?? []) each.earlier?.set(dispatch, filled(result, values))

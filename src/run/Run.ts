@@ -13,9 +13,9 @@
  * - A run for which nothing is under way, and which waits for people or for a time (`after` of a task), ends here as `waiting`:
  *   nothing is held, and its outcome says when it goes on.
  * - A run keeps the desk's version and definition that it began with. Taken up with another one, it is suspended instead.
- * - With a store of artefacts (`Artefacts`) around it, a run keeps outputs of more than 64 KiB of JSON there, and the journal
- *   only has where they are. Whoever takes the run up or reads its outcome needs the same store. Without one, outputs of up
- *   to 2 MiB are in the journal.
+ * - With a store of artefacts (`Artefacts`) around it, a run keeps its input and outputs of more than 64 KiB of JSON there,
+ *   and the journal only has where they are. Whoever takes the run up or reads its outcome needs the same store. Outputs may
+ *   be as large as the store takes; without one, they are in the journal and take up to 2 MiB, as an input does with either.
  *
  * **Invariants**
  *
@@ -416,7 +416,8 @@ export const resumeIn: (
  *
  * **Gotchas**
  *
- * Events are as the journal has them: a large output is there by reference (`outputRef`), also where `onEvent` had the value.
+ * Events are as the journal has them: a large input or output is there by reference (`inputRef`, `outputRef`), also where
+ * `onEvent` had the value.
  *
  * @category reading
  * @since 0.1.0

@@ -50,6 +50,7 @@
  */
 import * as Schema from "effect/Schema"
 
+import { Reference } from "../journal/Reference.ts"
 import { Tier } from "./Autonomy.ts"
 import { EffectIntended, EffectQuarantined, EffectSettled } from "./internal/effectEvents.ts"
 import {
@@ -82,7 +83,10 @@ const group = Schema.String
 const review = Schema.String
 
 /**
- * See the table of the module.
+ * **Details**
+ *
+ * - `inputRef`: where the input is, in the journal of a run with a store of artefacts, when it takes more than 64 KiB; then
+ *   `input` is `null`.
  *
  * @category models
  * @since 0.1.0
@@ -95,6 +99,7 @@ export const RunStarted = Schema.TaggedStruct("RunStarted", {
   owner: Schema.optionalKey(Schema.String),
   definition: Schema.String,
   input: Schema.Json,
+  inputRef: Schema.optionalKey(Reference),
   tasks: Schema.Array(PlannedTask),
   coordinator: Schema.optionalKey(Schema.String),
   containment: Schema.optionalKey(Containment),

@@ -1,17 +1,20 @@
 /** What is too large for the journal, and a record in it that nobody can read. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Artefacts, ArtefactsSqlite, Journal, JournalSqlite } from "espalier/journal"
-import { Result, Retention, Run } from "espalier/run"
+import { Desk, Domain, Plan, Result, Retention, Run } from "espalier/run"
 
 import { connection, freshPath } from "../journal/fixtures/folder.ts"
-import { desk, elapse, memory, task, worker } from "./desks.ts"
+import { desk, elapse, gate, memory, task, worker } from "./desks.ts"
 
 const options = { id: "r1", input: "go", log: false } as const
 
 /** Five megabytes. */
 const five = "x".repeat(5_000_000)
+
+/** Just more than an event may hold. */
+const over = "x".repeat(2_200_000)
 
 /** A desk whose first task answers with this, and whose second one needs it; and how often they were asked. */
 const counting = (output: unknown) => {
@@ -93,10 +96,10 @@ describe("an output of five megabytes", () => {
           Effect.suspend(() => ((times += 1) === 1 ? Effect.fail(unavailable) : put(content, options)))
     )
     return Effect.gen(function* () {
-      const { calls, desk } = counting(five)
+      const { calls, desk } = counting(over)
       const outcome = yield* elapse(Run.start(desk, options), "1 hour")
       assert.strictEqual(calls.one, 2)
-      assert.strictEqual(outcome.results["a"]?.output, five)
+      assert.strictEqual(outcome.results["a"]?.output, over)
     }).pipe(Effect.provide(layer), memory)
   })
 
@@ -108,7 +111,7 @@ describe("an output of five megabytes", () => {
           Effect.suspend(() => ((times += 1) === 2 ? Effect.fail(unavailable) : put(content, options)))
     )
     return Effect.gen(function* () {
-      const { calls, desk } = counting(five)
+      const { calls, desk } = counting(over)
       const outcome = yield* elapse(Run.start(desk, options), "1 hour")
       assert.strictEqual(calls.one, 1)
       assert.isAtLeast(times, 3)
@@ -118,7 +121,7 @@ describe("an output of five megabytes", () => {
 
   it.effect("D63 a bug of the store is one of the answer", () =>
     Effect.gen(function* () {
-      const outcome = yield* elapse(Run.start(counting(five).desk, options), "1 hour")
+      const outcome = yield* elapse(Run.start(counting(over).desk, options), "1 hour")
       assert.include(outcome.results["a"]?.note, "a bug in the store")
     }).pipe(Effect.provide(putting(() => () => Effect.die(new Error("a bug in the store")))), memory)
   )
@@ -130,6 +133,57 @@ describe("an output of five megabytes", () => {
     assert.strictEqual(check(5_000_001)._tag, "Failure")
     assert.strictEqual(check(5_000_002)._tag, "Success")
   })
+})
+
+describe("a large input", () => {
+  const large = "z".repeat(70_000)
+
+  /** A desk whose only task says what it was given, once it may. */
+  const echoing = (door: Effect.Effect<void>) =>
+    Desk.make("desk", {
+      version: "1",
+      input: Schema.String,
+      domains: [Domain.make("d", { workers: [worker("one", ({ input }) => Effect.as(door, JSON.stringify(input)))] })],
+      coordinator: Plan.make<string>([{ id: "a", worker: "d.one", objective: "Do a", input: (_, text) => ({ text }) }])
+    })
+
+  it.effect("D63 is kept by reference, and handed on when the run is taken up again", () =>
+    Effect.gen(function* () {
+      const journal = yield* Journal.Journal
+      const door = gate()
+      const going = yield* Effect.forkChild(Run.start(echoing(door.wait), { ...options, input: large }))
+      yield* door.reached
+      yield* Fiber.interrupt(going)
+      const [started] = yield* Stream.runCollect(Run.events("r1"))
+      if (started?._tag !== "RunStarted") return assert.fail("the run has not started")
+      assert.deepStrictEqual([started.input, started.inputRef?.bytes], [null, large.length + 2])
+      assert.isBelow((yield* journal.size("r1")).bytes, 8_192)
+      const outcome = yield* Run.resume(echoing(Effect.void), "r1", { log: false })
+      assert.strictEqual(outcome.status, "completed")
+      assert.strictEqual(outcome.results["a"]?.output, JSON.stringify({ text: large }))
+    }).pipe(Effect.provide(Artefacts.layerMemory()), memory)
+  )
+
+  it.effect("D63 that is gone is told so, with its place", () =>
+    Effect.gen(function* () {
+      const outcome = yield* Run.start(echoing(Effect.void), { ...options, input: large }).pipe(
+        Effect.provide(Artefacts.layerMemory())
+      )
+      assert.strictEqual(outcome.status, "completed")
+      const error = yield* Effect.flip(Run.outcome("r1").pipe(Effect.provide(Artefacts.layerMemory())))
+      if (error._tag !== "RunUntrusted") return assert.fail(`expected a RunUntrusted, got ${error._tag}`)
+      assert.strictEqual(error.version, 1)
+      assert.match(error.reason, /^the input cannot be read back: there is no artefact sha256:/)
+    }).pipe(memory)
+  )
+
+  it.effect("D63 stays in its event without a store", () =>
+    Effect.gen(function* () {
+      yield* Run.start(echoing(Effect.void), { ...options, input: large })
+      const [started] = yield* Stream.runCollect(Run.events("r1"))
+      assert.deepInclude(started, { _tag: "RunStarted", input: large })
+    }).pipe(memory)
+  )
 })
 
 describe("an input of five megabytes", () => {

@@ -1,5 +1,6 @@
 /**
- * Large outputs, and what came of effects: in the journal there is only where they are, in memory and for whoever reads a run there is the value.
+ * Large inputs, outputs, and what came of effects: in the journal there is only where they are, in memory and for whoever
+ * reads a run there is the value.
  *
  * **Invariants**
  *
@@ -57,6 +58,7 @@ const bytesOf = (text: string): number =>
   text.length > largest ? text.length : new TextEncoder().encode(text).byteLength
 
 const large = (event: RunEvent): Schema.Json | undefined => {
+  if (event._tag === "RunStarted") return isLarge(event.input) ? event.input : undefined
   if (event._tag === "EffectSettled") return event.value !== undefined && isLarge(event.value) ? event.value : undefined
   if (event._tag !== "Reported" && event._tag !== "Merged") return undefined
   const { output } = event.result
@@ -64,9 +66,9 @@ const large = (event: RunEvent): Schema.Json | undefined => {
 }
 
 /**
- * The events as they are written: outputs that are too large for them are kept in the store first. O1
+ * The events as they are written: inputs and outputs that are too large for them are kept in the store first. O1
  *
- * An output that the store does not take stays in its event, as it does without a store; that is logged. One that an event
+ * What the store does not take stays in its event, as it does without a store; that is logged. One that an event
  * could not hold was in the store before it was accepted, so passing trouble is waited for.
  */
 export const byReference = (store: Store, events: ReadonlyArray<RunEvent>): Effect.Effect<ReadonlyArray<RunEvent>> =>
@@ -81,6 +83,7 @@ const referring = (store: Artefacts.Artefacts["Service"], event: RunEvent): Effe
     Effect.provideService(Artefacts.Artefacts, store),
     Effect.retry({ schedule: patience, while: ({ isRetryable }) => isRetryable && isVast(value) }),
     Effect.map((reference): RunEvent => {
+      if (event._tag === "RunStarted") return { ...event, input: null, inputRef: reference }
       if (event._tag === "EffectSettled") {
         const { value: _, ...rest } = event
         return { ...rest, valueRef: reference }
@@ -90,7 +93,7 @@ const referring = (store: Artefacts.Artefacts["Service"], event: RunEvent): Effe
       return { ...event, result: { ...rest, outputRef: reference } }
     }),
     Effect.catch((error) =>
-      Effect.as(Effect.logWarning(`Run: a large output stays in its event: ${error.message}`), event)
+      Effect.as(Effect.logWarning(`Run: a large value stays in its event: ${error.message}`), event)
     )
   )
 }
@@ -102,7 +105,7 @@ export class Lost extends Schema.TaggedError<Lost>("espalier/run/internal/Lost")
 }) {}
 
 /**
- * Puts the outputs in place of the references of a folded run, of those that stand: each is read once, after the journal.
+ * Puts the input and the outputs in place of the references of a folded run, of those that stand: each is read once, after the journal.
  *
  * Trouble of the store, after which nobody knows whether an output is there, is told as that of a journal.
  */

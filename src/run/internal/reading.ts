@@ -8,7 +8,9 @@ import * as EffectResult from "effect/Result"
 import * as Stream from "effect/Stream"
 
 import * as Journal from "../../journal/Journal.ts"
+import type { Reference } from "../../journal/Reference.ts"
 import * as Outcome from "../Outcome.ts"
+import type { RunEvent } from "../RunEvent.ts"
 import { applyEvent, type Draft } from "./apply.ts"
 import { fromRecord } from "./log.ts"
 import { readBack, store } from "./outputs.ts"
@@ -20,7 +22,10 @@ export interface Read {
   readonly fold: Outcome.Fold
 }
 
-/** Folds a run from its journal. Large outputs are there by reference. */
+const referred = (event: RunEvent): Reference | undefined =>
+  event._tag === "RunStarted" ? event.inputRef : "result" in event ? event.result.outputRef : undefined
+
+/** Folds a run from its journal. What is large is there by reference. */
 export const foldRun = Effect.fnUntraced(function* (run: string) {
   const journal = yield* Journal.Journal
   const fold = Outcome.fold()
@@ -35,8 +40,8 @@ export const foldRun = Effect.fnUntraced(function* (run: string) {
       if (typeof next === "string") return untrusted(`a ${event.success._tag} that cannot have happened: ${next}`)
       state = next
       fold.add(event.success)
-      const hash = "result" in event.success ? event.success.result.outputRef?.hash : undefined
-      if (hash !== undefined) references.set(hash, recorded.version)
+      const reference = referred(event.success)
+      if (reference !== undefined) references.set(reference.hash, recorded.version)
       return Effect.void
     })
   )
@@ -45,7 +50,7 @@ export const foldRun = Effect.fnUntraced(function* (run: string) {
   return read
 })
 
-/** Folds a run from its journal, with its outputs. One that is gone is no less untrusted than an event that is. */
+/** Folds a run from its journal, with its input and outputs. One that is gone is no less untrusted than an event that is. */
 export const readRun = Effect.fnUntraced(function* (run: string) {
   const { fold, references, state } = yield* foldRun(run)
   yield* readBack(yield* store, fold).pipe(
@@ -54,7 +59,7 @@ export const readRun = Effect.fnUntraced(function* (run: string) {
         new RunUntrusted({
           run,
           version: references.get(hash) ?? state.version,
-          reason: `an output cannot be read back: ${reason}`
+          reason: `${references.get(hash) === 1 ? "the input" : "an output"} cannot be read back: ${reason}`
         })
       )
     )
