@@ -281,6 +281,9 @@ describe("uploads", () => {
 })
 
 describe("collect", () => {
+  // Each second of an owner of a journal costs: it gives signs of life.
+  const olderThan = "1 minute"
+
   const append = (reference: Reference.Reference | undefined, run: string, more = 0) =>
     Effect.flatMap(Journal.Journal, (journal) =>
       journal.append({
@@ -309,15 +312,15 @@ describe("collect", () => {
         ]
         yield* append(undefined, "a", 1_200)
         yield* append(large, "b")
-        yield* TestClock.adjust("2 days")
+        yield* TestClock.adjust("2 minutes")
         const references = Stream.make(small.hash)
-        assert.deepStrictEqual(yield* artefacts.collect({ references }), {
+        assert.deepStrictEqual(yield* artefacts.collect({ references, olderThan }), {
           artefacts: 1,
           bytes: 2 * piece,
           uploads: 0
         })
         assert.deepStrictEqual(lying(file), [2, 2, 0])
-        assert.deepStrictEqual(yield* artefacts.collect(), { artefacts: 1, bytes: 5, uploads: 0 })
+        assert.deepStrictEqual(yield* artefacts.collect({ olderThan }), { artefacts: 1, bytes: 5, uploads: 0 })
         yield* artefacts.verify(large)
         assert.isFalse(yield* artefacts.has(other))
       }).pipe(Effect.provide(both(filename)))
@@ -334,9 +337,11 @@ describe("collect", () => {
         const insert = file.prepare(
           "INSERT INTO artefacts (hash, media_type, size, bytes) VALUES (?, 'text/plain', 1, x'00')"
         )
+        file.exec("BEGIN")
         for (let n = 0; n < 1_100; n++) insert.run(`sha256:${n.toString(16).padStart(64, "0")}`)
-        yield* TestClock.adjust("2 days")
-        assert.deepStrictEqual(yield* artefacts.collect(), { artefacts: 1_100, bytes: 1_100, uploads: 0 })
+        file.exec("COMMIT")
+        yield* TestClock.adjust("2 minutes")
+        assert.deepStrictEqual(yield* artefacts.collect({ olderThan }), { artefacts: 1_100, bytes: 1_100, uploads: 0 })
         assert.deepStrictEqual(lying(file), [1, 0, 0])
       }).pipe(Effect.provide(both(filename)))
     })
@@ -373,8 +378,8 @@ describe("collect", () => {
         const artefacts = yield* Artefacts.Artefacts
         const [kept, other] = [yield* artefacts.put("kept"), yield* artefacts.put("other")]
         yield* append(undefined, "a", 3)
-        yield* TestClock.adjust("2 days")
-        const collecting = yield* Effect.forkChild(artefacts.collect(), { startImmediately: true })
+        yield* TestClock.adjust("2 minutes")
+        const collecting = yield* Effect.forkChild(artefacts.collect({ olderThan }), { startImmediately: true })
         // It has looked through all events and lets others run before it removes.
         assert.isUndefined(collecting.pollUnsafe())
         assert.isTrue(yield* artefacts.has(other))
@@ -393,8 +398,8 @@ describe("collect", () => {
         const artefacts = yield* Artefacts.Artefacts
         const reference = yield* artefacts.put(content(2))
         yield* append(undefined, "a", 3)
-        yield* TestClock.adjust("2 days")
-        const collecting = yield* Effect.forkChild(artefacts.collect(), { startImmediately: true })
+        yield* TestClock.adjust("2 minutes")
+        const collecting = yield* Effect.forkChild(artefacts.collect({ olderThan }), { startImmediately: true })
         yield* artefacts.put(content(2))
         assert.deepStrictEqual(yield* Fiber.join(collecting), { artefacts: 0, bytes: 0, uploads: 0 })
         yield* artefacts.verify(reference)
