@@ -3,10 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Artefacts, ArtefactsSqlite, Journal, JournalSqlite } from "espalier/journal"
-import { Desk, Domain, Plan, Result, Retention, Run } from "espalier/run"
+import { Aggregate, Desk, Domain, Plan, Result, Retention, Run } from "espalier/run"
+import { Fake } from "espalier/testing"
 
 import { connection, freshPath } from "../journal/fixtures/folder.ts"
 import { desk, elapse, gate, memory, task, worker } from "./desks.ts"
+import { guarded } from "./guards.ts"
 
 const options = { id: "r1", input: "go", log: false } as const
 
@@ -133,6 +135,32 @@ describe("an output of five megabytes", () => {
     assert.strictEqual(check(5_000_001)._tag, "Failure")
     assert.strictEqual(check(5_000_002)._tag, "Success")
   })
+})
+
+describe("what differs in outputs of three megabytes", () => {
+  it.effect("D63 is one failure of the answer, and the results stand", () =>
+    Effect.gen(function* () {
+      const Owned = Schema.Struct({ owner: Schema.String })
+      const workers = ["one", "two"].map((name) =>
+        Fake.worker(name, { answers: () => ({ owner: `${name}${"x".repeat(3_000_000)}` }) })
+      )
+      const aggregate = Aggregate.make({
+        tasks: { a: Owned, b: Owned },
+        fields: { owner: Aggregate.error(Schema.String) }
+      })
+      const outcome = yield* elapse(
+        Run.start(guarded(workers, [task("a"), task("b", { worker: "d.two" })], { aggregate }), options),
+        "1 minute"
+      )
+      assert.deepStrictEqual(
+        Object.values(outcome.results).map(({ status }) => status),
+        ["accepted", "accepted"]
+      )
+      assert.include(outcome.note, "what tasks gave different values for must be at most 2 MiB of JSON")
+      assert.strictEqual(outcome.status, "failed")
+      assert.deepStrictEqual(yield* Run.outcome("r1"), outcome)
+    }).pipe(Effect.provide(Artefacts.layerMemory()), memory)
+  )
 })
 
 describe("a large input", () => {

@@ -14,7 +14,7 @@ import type { DispatchEnd } from "../RunEvent.ts"
 import type { GroupState, RunState, TaskState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
 import { isEnough } from "./enough.ts"
-import { owned } from "./plain.ts"
+import { owned, tooMuch } from "./plain.ts"
 import { sentence, show, thrown } from "./problems.ts"
 
 /** What a group comes to. */
@@ -187,7 +187,10 @@ export const aggregated = <A>(
       if (EffectResult.isSuccess(resolved)) merged = resolved.success
     }
     const output = owned(merged.output, "the merged output")
-    return EffectResult.isSuccess(output) ? EffectResult.succeed(merged) : EffectResult.fail(sentence(output.failure))
+    if (EffectResult.isFailure(output)) return EffectResult.fail(sentence(output.failure))
+    // They stand whole in one event, and in the question of a review.
+    const large = tooMuch(merged.conflicts, "what tasks gave different values for")
+    return large === undefined ? EffectResult.succeed(merged) : EffectResult.fail(sentence(large))
   } catch (error) {
     return EffectResult.fail(`the results could not be merged: ${thrown(error)}`)
   }
