@@ -251,6 +251,10 @@ export const start = <Input, R>(
  * - What became due while nobody carried the run out comes first, in order, each with its true time.
  * - Outputs that were kept by reference are read back first; one that is gone or damaged is a `RunUntrusted`.
  *
+ * **Gotchas**
+ *
+ * Dies with a `RangeError` when `waitFor` is no duration >= 0.
+ *
  * @see {@link resumeIn} for a desk that is open already
  * @category running
  * @since 0.1.0

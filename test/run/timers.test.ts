@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Duration, Effect, Layer } from "effect"
+import { Cause, type Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { Journal } from "espalier/journal"
 import { Office, type Outcome, Pipeline, Plan, Run, type RunEvent } from "espalier/run"
@@ -153,6 +153,30 @@ describe("A task with `after`", () => {
         ["all", day, day],
         ["all/y", 2 * day, 2 * day]
       ])
+    }).pipe(memory)
+  )
+})
+
+describe("Run.resume", () => {
+  it.effect("waits for a timer that is as near as it was told to, whatever the run began with", () =>
+    Effect.gen(function* () {
+      const built = deskOf([echo()], plan([task("a", { after: "2 days" })]))
+      yield* Run.start(built, options)
+      const before = yield* version
+      assert.deepStrictEqual(waits(yield* resume(built, "47 hours")), ["waiting", 2 * day])
+      assert.strictEqual(yield* version, before)
+      const outcome = yield* elapse(resume(built, "48 hours"), "2 days")
+      assert.deepStrictEqual([outcome.status, outcome.endedAt], ["completed", 2 * day])
+    }).pipe(memory)
+  )
+
+  it.effect.each([-1, Number.NaN, "soon"])("dies when it is to wait for %s", (waitFor) =>
+    Effect.gen(function* () {
+      const built = deskOf([echo()], plan([task("a")]))
+      const exit = yield* Effect.exit(resume(built, waitFor as Duration.Input))
+      const defect = exit._tag === "Failure" ? Cause.squash(exit.cause) : undefined
+      assert.instanceOf(defect, RangeError)
+      assert.strictEqual((defect as RangeError).message, `Run.resume: waitFor must be a duration >= 0, got ${waitFor}`)
     }).pipe(memory)
   )
 })
