@@ -162,6 +162,9 @@ export class Journal extends Context.Service<
      */
     readonly own: Effect.Effect<Owner, JournalError>
 
+    /** Whether this process is the owner now. Claims nothing. */
+    readonly owns: Effect.Effect<boolean>
+
     /** Never succeeds; fails with {@link JournalFenced} when this process was the owner and is not any more. */
     readonly fenced: Effect.Effect<never, JournalError>
 
@@ -183,6 +186,9 @@ export class Journal extends Context.Service<
     /** What was left for a run, or for all of them, and was not taken in yet, in the order in which it was left. */
     readonly commands: (run?: string) => Effect.Effect<ReadonlyArray<Left>, JournalError>
 
+    /** Removes word that nobody can take in any more, such as that for a run that is over. Only the owner can. */
+    readonly discard: (commands: ReadonlyArray<number>) => Effect.Effect<void, JournalError>
+
     /**
      * Emits when word may have been left, by this process or another one.
      *
@@ -192,6 +198,9 @@ export class Journal extends Context.Service<
      * each 250 milliseconds, and only while somebody listens.
      */
     readonly changes: Stream.Stream<void>
+
+    /** Has those who listen to `changes` in this process look, because something has been written that concerns them. */
+    readonly announce: Effect.Effect<void>
 
     /**
      * Lists a run anew without an event, in place of what was listed of it: its open reviews become exactly those given.

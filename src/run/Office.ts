@@ -51,6 +51,7 @@ import type * as Decider from "./Decider.ts"
 import * as Desk from "./Desk.ts"
 import * as Health from "./Health.ts"
 import { Contracts } from "./internal/contracts.ts"
+import { type Hearing, make as makeHearing, type Listener } from "./internal/hearing.ts"
 import type { News } from "./internal/news.ts"
 import { start, type Staff } from "./internal/staff.ts"
 
@@ -89,10 +90,12 @@ export interface Office<in Input = never> {
   readonly context: Context.Context<never>
   /** @internal The runs that are being executed here. */
   readonly live: Map<string, Live>
+  /** @internal */
+  readonly hearing: Hearing
 }
 
 /** @internal A run that is being executed: what it is told from outside. */
-export interface Live {
+export interface Live extends Listener {
   readonly tell: (news: News) => void
   /** Puts the run down, as an interruption does, and waits until it is. */
   readonly stop: Effect.Effect<void>
@@ -155,7 +158,8 @@ export const open = Effect.fnUntraced(function* <Input, R>(
     coordinators: Desk.coordinators(desk),
     // It is only ever given to what asked for exactly this.
     context: context as Context.Context<never>,
-    live
+    live,
+    hearing: makeHearing(live, yield* Effect.scope)
   }
 })
 

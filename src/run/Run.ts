@@ -76,7 +76,6 @@ import type * as Tree from "../Tree.ts"
 import * as Autonomy from "./Autonomy.ts"
 import * as Contract from "./Contract.ts"
 import * as Desk from "./Desk.ts"
-import { wakeAt } from "./internal/applying/timers.ts"
 import { candidates } from "./internal/closest.ts"
 import { make } from "./internal/executor.ts"
 import { isRecord, quoted } from "./internal/given.ts"
@@ -85,19 +84,19 @@ import { fromRecord } from "./internal/log.ts"
 import { owned } from "./internal/plain.ts"
 import { decoder, many, type Problem, show } from "./internal/problems.ts"
 import { readRun } from "./internal/reading.ts"
+import type { RunBusy } from "./internal/runErrors.ts"
 import {
   InputInvalid,
-  RunBusy,
   type RunError,
   RunExists,
   RunNotFound,
   RunUntrusted,
-  VersionMismatch
+  type VersionMismatch
 } from "./internal/runErrors.ts"
+import { takeUp } from "./internal/takingUp.ts"
 import * as Office from "./Office.ts"
 import type * as Outcome from "./Outcome.ts"
 import type { RunEvent } from "./RunEvent.ts"
-import { isFinished } from "./RunState.ts"
 
 export {
   CommandRefused,
@@ -105,6 +104,7 @@ export {
   RunBusy,
   RunExists,
   RunNotFound,
+  RunQuarantined,
   RunUntrusted,
   VersionMismatch,
   type RunError
@@ -365,55 +365,21 @@ const limitsOf = (
 /**
  * As {@link resume}, with the staff of an open desk.
  *
+ * @see `Host.serve` for all runs of a desk
  * @category running
  * @since 0.1.0
  */
-export const resumeIn: (
+export const resumeIn = (
   office: Office.Office,
   run: string,
   options?: Watching | undefined
-) => Effect.Effect<
-  Outcome.Outcome,
-  RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunError,
-  Journal.Journal
-> = Effect.fnUntraced(function* (office: Office.Office, run: string, options?: Watching | undefined) {
-  const manner = { onEvent: options?.onEvent, waitForMillis: waitForMillis("Run.resume", options) }
-  if (office.live.has(run)) return yield* new RunBusy({ run })
-  const { desk } = office
-  const { fold, state } = yield* readRun(run)
-  const known = fold.outcome(state)
-  const at = Math.floor(yield* Clock.currentTimeMillis)
-  const wakes = wakeAt(state)
-  const sleeps = state.status === "waiting" && (wakes === undefined || wakes - at > manner.waitForMillis)
-  if ((isFinished(state.status) || sleeps) && known !== undefined) return known
-  const journal = yield* Journal.Journal
-  const executor = yield* make(office, journal, run, manner, state, fold)
-  const input = desk.decodeInput(fold.input())
-  const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
-  const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
-  if (!sameDesk || state.definition !== office.definition || EffectResult.isFailure(input)) {
-    const mismatch = new VersionMismatch({
-      run,
-      began: `${state.desk} ${name(state.deskVersion, state.definition)}`,
-      current: `${desk.name} ${name(desk.version, office.definition)}`
-    })
-    yield* executor.suspend("version-mismatch", mismatch.message, at)
-    return yield* mismatch
-  }
-  // A step ends with something under way, or with a run that waits for people or for a timer.
-  const waited = state.running + state.consulting === 0
-  const why =
-    state.status === "suspended"
-      ? `it was suspended (${state.suspended})`
-      : waited
-        ? wakes === undefined
-          ? "what it waited for is decided"
-          : "its next timer is due, or will be soon"
-        : "it was cut off"
-  const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
-  const note = `Taken up at version ${state.version}: ${why}${rest}`
-  return yield* executor.execute([{ _tag: "RunResumed", at, note }], input.success, () => new RunBusy({ run }))
-})
+): Effect.Effect<Outcome.Outcome, RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunError, Journal.Journal> =>
+  // Nobody has set a limit.
+  Effect.catchTag(
+    takeUp(office, run, { onEvent: options?.onEvent, waitForMillis: waitForMillis("Run.resume", options) }),
+    "RunQuarantined",
+    Effect.die
+  )
 
 /**
  * Everything that happened in a run, in order.

@@ -397,6 +397,7 @@ export const RunState = Schema.Struct({
   running: Schema.Int,
   stopReason: Schema.optionalKey(StopReason),
   suspended: Schema.optionalKey(SuspendReason),
+  crashes: Schema.Int,
   degraded: Schema.Boolean
 })
 

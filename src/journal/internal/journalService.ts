@@ -153,11 +153,17 @@ export const service = (
       runs: (filter = {}) => Effect.suspend(() => checked(checkFilter(filter), () => store.runs(filter))),
       reviews: (run) => optional(run, store.reviews),
       own,
+      owns: Effect.sync(() => ownership.held() !== undefined),
       fenced: ownership.lost,
       owner: store.owner,
       command,
       commands: (run) => optional(run, store.commands),
+      discard: (handled) =>
+        handled.length === 0
+          ? Effect.void
+          : owned((epoch) => Effect.asVoid(store.write(epoch, [{ run: "", rows: [], handled }]))),
       changes,
+      announce: Effect.sync(notify),
       relist,
       remove,
       size: (run) => optional(run, store.size),

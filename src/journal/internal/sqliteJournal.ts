@@ -196,20 +196,22 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
       if (native.isTransaction) native.exec("ROLLBACK")
     }
 
-    /** All of it or nothing; `undefined` when the epoch is another one, or `write` says that it is. */
-    const transaction = <A>(epoch: number | undefined, write: () => A | undefined): A | undefined => {
+    /** All of it, or nothing when it answers `undefined`. */
+    const atomically = <A>(write: () => A | undefined): A | undefined => {
       rollback()
       statements.begin.run()
       try {
-        if (epoch !== undefined && currentEpoch() !== epoch) return undefined
         const written = write()
-        // Who writes may have thought better of it.
-        if (written !== undefined && native.isTransaction) statements.commit.run()
+        if (written !== undefined) statements.commit.run()
         return written
       } finally {
         rollback()
       }
     }
+
+    /** The same, and nothing when the epoch is another one. */
+    const transaction = <A>(epoch: number, write: () => A | undefined): A | undefined =>
+      atomically(() => (currentEpoch() === epoch ? write() : undefined))
 
     const list = (run: string, { desk, reason, startedAt, status, wakeAt }: Listing): void =>
       void statements.list.run(run, status, desk, startedAt, wakeAt ?? null, reason ?? null)
@@ -238,8 +240,9 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
         rollback()
         return insert(epoch, rows)
       }
-      const written = transaction(rows.length === 0 ? epoch : undefined, () => {
-        if (!insert(epoch, rows)) return undefined
+      // The statement that inserts looks at the epoch; where there is none, it is looked at before.
+      const written = atomically(() => {
+        if (rows.length === 0 ? currentEpoch() !== epoch : !insert(epoch, rows)) return undefined
         for (const each of commits) project(each)
         return true
       })
@@ -296,15 +299,14 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
       command: ({ at, data, review, run, type }) =>
         wait(
           attempt((): Effect.Effect<number, ReviewTaken> => {
-            const left = transaction(undefined, () => {
+            const left = atomically(() => {
               const id = Number(statements.leave.run(run, type, at, data, review ?? null).lastInsertRowid)
               if (review === undefined || Number(statements.claim.run(id, review, run).changes) === 1) return id
-              const open = statements.review.get(review, run) !== undefined
-              rollback()
-              return new ReviewTaken({ run, review, found: open ? "claimed" : "not-open" })
+              return undefined
             })
-            if (left === undefined) return Effect.die(new Error("a command does not depend on the epoch"))
-            return typeof left === "number" ? Effect.succeed(left) : Effect.fail(left)
+            if (left !== undefined || review === undefined) return Effect.succeed(left ?? 0)
+            const found = statements.review.get(review, run) === undefined ? "not-open" : "claimed"
+            return Effect.fail(new ReviewTaken({ run, review, found }))
           })
         ),
       commands: (run) =>

@@ -40,6 +40,7 @@ export const applyEvent = (draft: Draft | undefined, event: RunEvent): Draft | s
   const refused = change(draft, event)
   if (refused !== undefined) return refused
   draft.version += 1 // S1
+  if (progress.has(event._tag)) draft.crashes = 0
   if (still !== undefined) postpone(draft, still.tasks, still.since, event.at)
   // What people say is no sign that somebody carries the run out.
   if (!outside || still !== undefined) draft.lastAt = Math.max(draft.lastAt, event.at)
@@ -62,6 +63,9 @@ export const alreadyAsked = "the end of the run is asked for already"
 
 /** What people may write into a run that was put down, or that somebody else carries out. */
 export const fromOutside: ReadonlySet<string> = new Set(["ReviewDecided", "AutonomyChanged", "CancelRequested"])
+
+/** What shows that a run gets somewhere. */
+const progress: ReadonlySet<string> = new Set(["Reported", "TaskEnded", "Merged", "Decided", "EffectSettled"])
 
 // S6
 const isWaiting = (draft: Draft): boolean =>
@@ -118,6 +122,7 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     size: 512 + 64 * Object.keys(event.limits ?? {}).length,
     open: 0,
     running: 0,
+    crashes: 0,
     degraded: false
   }
   draft.groups.set("", groups.empty("", event.coordinator ?? "plan", event.containment ?? "isolate"))
@@ -251,6 +256,9 @@ const suspend = (draft: Draft, { interrupted = [], reason }: Of<"RunSuspended">)
 /** While nobody carried the run out its deadlines stood still; its own timers ran on. */
 const resume = (draft: Draft, { at }: Of<"RunResumed">): undefined => {
   postpone(draft, timed(draft), timers.stillSince(draft), at)
+  // Only a run that was neither put down nor waited has been cut off: it left something under way.
+  const cutOff = draft.status === "running" && draft.running + draft.consulting > 0
+  draft.crashes = cutOff ? draft.crashes + 1 : 0
   draft.status = "running"
   delete draft.suspended
   for (const task of draft.tasks.values()) {

@@ -16,14 +16,14 @@ import type * as Office from "../Office.ts"
 import { Decision, type RunEvent } from "../RunEvent.ts"
 import { alreadyAsked, applySaid } from "./apply.ts"
 import { notHere } from "./inbox.ts"
-import { commit, fromRecord, isListed, listingOf, toRecord } from "./log.ts"
+import { Listed } from "./listing.ts"
+import { commit, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { owned } from "./plain.ts"
 import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunUntrusted } from "./runErrors.ts"
-
-type FromOutside = Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
+import { commandOf, type FromOutside } from "./word.ts"
 
 /** What somebody said, in the words of whoever said it. */
 const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?: string }): string => {
@@ -63,28 +63,55 @@ const command = Effect.fnUntraced(function* (
     if (refused !== notHere && refused !== alreadyAsked) return yield* refuse(refused)
   }
   const journal = yield* Journal.Journal
+  if (!(yield* journal.owns)) return yield* leave(journal, run, news)
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
     const { state } = yield* foldRun(run)
     const expected = state.version
-    const before = listingOf(state)
+    const listed = new Listed(state)
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const event: RunEvent = { ...news, at }
     const next = applySaid(state, event)
     if (next === alreadyAsked) return
     if (typeof next === "string") return yield* refuse(next)
-    const listing = listingOf(next)
     const written = yield* commit(journal, {
       run,
       expected,
       events: [toRecord(event)],
-      ...(isListed(listing, before) ? {} : { listing })
+      ...listed.changes(next)
     }).pipe(
       Effect.as(true),
       Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))
     )
-    if (written) return
+    if (written) return yield* journal.announce
   }
+})
+
+/**
+ * Leaves word for whoever carries out the runs of this journal. It is looked at first, by what the journal has: somebody else
+ * may have been faster all the same, and then the owner of the journal refuses it and says so in the run.
+ */
+const leave = Effect.fnUntraced(function* (
+  journal: Journal.Journal["Service"],
+  run: string,
+  news: FromOutside
+): Effect.fn.Return<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> {
+  const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
+  const { state } = yield* foldRun(run)
+  const at = Math.floor(yield* Clock.currentTimeMillis)
+  const next = applySaid(state, { ...news, at })
+  if (next === alreadyAsked) return
+  if (typeof next === "string") return yield* refuse(next)
+  const word = commandOf(run, at, news)
+  const taken = yield* journal.command(word).pipe(
+    Effect.as(undefined),
+    Effect.catchTag("ReviewTaken", (taken) => Effect.succeed(taken))
+  )
+  if (taken === undefined) return
+  if (taken.found === "claimed") return yield* refuse(taken.message)
+  // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
+  const { review: _, ...unclaimed } = word
+  yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
 })
 
 /**
@@ -140,7 +167,8 @@ const without = (fields: object): object =>
  * **Details**
  *
  * - `office`: where the run is being carried out, if it is. The decision then takes effect at once; otherwise it is written
- *   into the journal, and {@link resume} goes on from it.
+ *   into the journal, and {@link resume} goes on from it. Where another process owns the journal, or nobody does, it is left
+ *   there as word: its owner takes it in at once, whoever becomes the owner does so when the run is taken up.
  * - A decision is taken once. A second one, a late one, and one that was not asked for are refused with `CommandRefused`, and
  *   nothing is written. So is a field that says nothing with the decision.
  *

@@ -31,7 +31,8 @@ import { carryOut } from "./carrying.ts"
 import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
-import { commit, fromRecord, isListed, listingOf, toRecord } from "./log.ts"
+import { Listed } from "./listing.ts"
+import { commit, fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Sources } from "./orders.ts"
 import { byReference, readBack, type Store, store } from "./outputs.ts"
@@ -41,6 +42,7 @@ import { many } from "./problems.ts"
 import { reattach } from "./reattaching.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
+import { wordOf } from "./word.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
 
@@ -84,7 +86,7 @@ export class Executor {
   private fold: Outcome.Fold
   /** What the journal has; the state may be ahead of it inside a step. */
   private version: number
-  private listed: Journal.Listing | undefined
+  private listed: Listed
   private readonly waitForMillis: number
   private readonly inbox: Inbox
   private readonly store: Store
@@ -96,6 +98,8 @@ export class Executor {
   /** Who waits to hear whether an event was taken, and those that were and have to be written first. */
   private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
   private acks: Array<Deferred.Deferred<string | undefined>> = []
+  /** Events that were left in the journal as word, with its number. */
+  private readonly words = new Map<RunEvent, number>()
   private input: unknown
   private sources: Sources | undefined
   private readonly hands: Hands
@@ -123,7 +127,7 @@ export class Executor {
     this.state = state
     this.fold = fold
     this.version = state?.version ?? 0
-    this.listed = state === undefined ? undefined : listingOf(state)
+    this.listed = new Listed(state)
     this.underway = new Underway(office.staff, () => this.known(), this.tell)
     this.outside = new Outside({ run, journal, store, state: () => this.known(), tell: this.tell })
     this.hands = {
@@ -164,12 +168,13 @@ export class Executor {
   /**
    * Begins with these events and goes on to the end of the run, or until nothing but people or a timer that is too far ahead
    * can make it go on. `busy`: what it fails with when somebody else carries the run out here, which is looked at in the step
-   * that takes its place.
+   * that takes its place. `left`: word that was left for the run before.
    */
   execute<E>(
     first: ReadonlyArray<RunEvent>,
     input: unknown,
-    busy: () => E
+    busy: () => E,
+    left: ReadonlyArray<Journal.Left> = []
   ): Effect.Effect<Outcome.Outcome, Refused | E> {
     this.input = input
     const { health, live } = this.office
@@ -177,8 +182,8 @@ export class Executor {
       if (live.has(this.run)) return Effect.fail(busy())
       this.underway.context = context
       const listening = health.changes((change) => this.heard(changed(change)))
-      live.set(this.run, { tell: this.tell, stop: this.stop })
-      return this.carry(first).pipe(
+      live.set(this.run, { tell: this.tell, stop: this.stop, hear: this.hear, end: this.end })
+      return Effect.andThen(this.office.hearing.begin(this.journal), this.carry(first, left)).pipe(
         Effect.ensuring(
           Effect.suspend(() => {
             listening()
@@ -223,15 +228,40 @@ export class Executor {
     Deferred.doneUnsafe(this.over, Exit.void)
   }
 
-  private carry(first: ReadonlyArray<RunEvent>): Effect.Effect<Outcome.Outcome, Refused> {
+  /** Word that was taken in with what is not written yet. */
+  private handled: ReadonlyArray<number> = []
+  private readonly commands = new Set<number>()
+
+  /** Word that was left in the journal is news, once. */
+  private readonly hear = (left: Journal.Left): void => {
+    if (this.commands.has(left.id)) return
+    this.commands.add(left.id)
+    this.tell(wordOf(left))
+  }
+
+  private lost: Journal.JournalError | undefined
+
+  /** Ends the execution with an error, at the next step. */
+  private readonly end = (error: Journal.JournalError): void => {
+    this.lost = error
+    this.inbox.rouse()
+  }
+
+  private carry(
+    first: ReadonlyArray<RunEvent>,
+    left: ReadonlyArray<Journal.Left>
+  ): Effect.Effect<Outcome.Outcome, Refused> {
     return Effect.gen({ self: this }, function* () {
       const open = [...(this.state?.tasks.values() ?? [])].filter((task) => task.dispatch !== undefined)
-      yield* this.step([...first, ...this.healthNow(this.now())], () => {
+      for (const { id } of left) this.commands.add(id)
+      const said = this.dated(left.map(wordOf))
+      yield* this.step([...first, ...said, ...this.healthNow(this.now())], () => {
         for (const task of open) this.reattach(task)
         this.askAgain()
       })
-      while (this.goesOn()) {
-        const news = this.stopping ? [] : yield* this.wait()
+      while (this.goesOn() || this.hasNews()) {
+        const news = this.stopping || this.lost !== undefined ? [] : yield* this.wait()
+        if (this.lost !== undefined) return yield* this.lost
         if (this.stopping) {
           // What has come is taken in with the end.
           for (const each of news) this.tell(each)
@@ -252,6 +282,11 @@ export class Executor {
     return next !== undefined && next - this.now() <= this.waitForMillis && !this.stopping
   }
 
+  /** Whether something has come in the moment in which there was nothing left to do but to wait for people. */
+  private hasNews(): boolean {
+    return this.state?.status === "waiting" && !this.inbox.isEmpty()
+  }
+
   /** What has happened since, or nothing when a deadline or a timer has come first. */
   private wait(): Effect.Effect<ReadonlyArray<News>> {
     const next = nextDue(this.known())
@@ -267,11 +302,12 @@ export class Executor {
     const at = this.now()
     const events: Array<RunEvent> = []
     for (const each of news) {
-      if (each.ack === undefined) events.push({ ...each, at } as RunEvent)
+      if (each.ack === undefined && each.command === undefined) events.push({ ...each, at } as RunEvent)
       else {
-        const { ack, ...told } = each
+        const { ack, command, ...told } = each
         const event = { ...told, at }
-        this.askers.set(event, ack)
+        if (ack !== undefined) this.askers.set(event, ack)
+        if (command !== undefined) this.words.set(event, command)
         events.push(event)
       }
     }
@@ -339,20 +375,22 @@ export class Executor {
       const { state, taken } = this
       if (taken.length === 0 || state === undefined) return Effect.void
       this.taken = []
-      const listing = listingOf(state)
-      const changed = !isListed(listing, this.listed)
+      const { handled } = this
+      const changes = this.listed.changes(state)
       return byReference(this.store, taken).pipe(
         Effect.flatMap((events) =>
           commit(this.journal, {
             run: this.run,
             expected: this.version,
             events: events.map(toRecord),
-            ...(changed ? { listing } : {})
+            ...changes,
+            ...(handled.length === 0 ? {} : { handled })
           })
         ),
         Effect.flatMap((version) => {
           this.version = version
-          this.listed = listing
+          if (changes.listing !== undefined || changes.reviews !== undefined) this.listed = new Listed(state)
+          this.handled = this.handled.slice(handled.length)
           return this.publish(taken)
         })
       )
@@ -412,6 +450,8 @@ export class Executor {
       this.answer(event, asker, this.offer(event))
       return
     }
+    const word = this.words.get(event)
+    if (word !== undefined) return this.obey(event, word)
     if (event._tag === "HealthChanged") {
       const { health = "healthy" } = this.state?.health.get(event.worker) ?? {}
       if (health === event.health) return
@@ -429,6 +469,16 @@ export class Executor {
     this.underway.over(event.dispatch)
     this.assess(event)
     this.overruns(event)
+  }
+
+  /** Takes word in. What cannot be taken is told, and gone from the journal all the same. */
+  private obey(event: RunEvent, word: number): void {
+    this.words.delete(event)
+    this.handled = [...this.handled, word]
+    const refused = this.offer(event)
+    if (refused === undefined) return
+    const note = `A ${event._tag} that was left in the journal is refused: ${refused}`
+    this.take({ _tag: "Noticed", at: event.at, subject: "", what: "refused-command", note })
   }
 
   /** What a dispatch used beyond what was set aside for it. */
@@ -473,7 +523,7 @@ export class Executor {
     this.own = heard
     this.office.health.report(worker, at, end, dispatch)
     this.own = undefined
-    for (const { ack: _, ...event } of heard) this.receive({ ...event, at })
+    for (const { ack: _, command: __, ...event } of heard) this.receive({ ...event, at })
   }
 
   /** What follows from a report of this run is taken in with it; all other changes are news. */
@@ -514,7 +564,7 @@ export class Executor {
       this.state = state
       this.fold = fold
       this.version = state.version
-      this.listed = listingOf(state)
+      this.listed = new Listed(state)
       this.taken = []
       this.orders = []
       this.askings = []

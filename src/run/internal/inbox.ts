@@ -72,6 +72,10 @@ export class Inbox {
     })
   })
 
+  isEmpty(): boolean {
+    return this.news.length === 0
+  }
+
   /** Everything that has come, which may be nothing. */
   clear(): ReadonlyArray<News> {
     const { news } = this

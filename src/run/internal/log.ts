@@ -11,8 +11,6 @@ import * as Stream from "effect/Stream"
 
 import type * as Journal from "../../journal/Journal.ts"
 import { RunEvent } from "../RunEvent.ts"
-import type { RunState } from "../RunState.ts"
-import { wakeAt } from "./applying/timers.ts"
 
 /** @since 0.1.0 */
 export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
@@ -21,25 +19,6 @@ export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
   // Every field of an event is plain JSON by its schema; the type only does not say so.
   data: data as unknown as Schema.Json
 })
-
-/**
- * What the list of runs says of a run.
- *
- * @since 0.1.0
- */
-export const listingOf = (state: RunState): Journal.Listing => {
-  const { desk, startedAt, status } = state
-  const wakes = wakeAt(state)
-  return { status, desk, startedAt, ...(wakes === undefined ? {} : { wakeAt: Math.ceil(wakes) }) }
-}
-
-/**
- * Whether the list of runs says so already.
- *
- * @since 0.1.0
- */
-export const isListed = (listing: Journal.Listing, listed: Journal.Listing | undefined): boolean =>
-  listing.status === listed?.status && listing.wakeAt === listed.wakeAt
 
 const decode = Schema.decodeUnknownResult(RunEvent)
 

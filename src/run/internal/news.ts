@@ -28,5 +28,11 @@ type Told = Extract<
 
 type Timeless<E> = E extends unknown ? Omit<E, "at"> : never
 
-/** An event of these kinds, without its time. `ack`: who wants to know whether it was taken, with the reason when not. */
-export type News = Timeless<Told> & { readonly ack?: Deferred.Deferred<string | undefined> | undefined }
+/**
+ * An event of these kinds, without its time. `ack`: who wants to know whether it was taken, with the reason when not.
+ * `command`: the number of the word in the journal that says it.
+ */
+export type News = Timeless<Told> & {
+  readonly ack?: Deferred.Deferred<string | undefined> | undefined
+  readonly command?: number | undefined
+}

@@ -97,6 +97,26 @@ export class RunBusy extends Schema.TaggedError<RunBusy>("espalier/run/Run/RunBu
 }
 
 /**
+ * The run was taken up several times and each time cut off before anything came of it. It is suspended as `quarantined`, and
+ * goes on when somebody says so.
+ *
+ * **Details**
+ *
+ * - `crashes`: how often. `reason`: what was under way.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunQuarantined extends Schema.TaggedError<RunQuarantined>("espalier/run/Run/RunQuarantined")(
+  "RunQuarantined",
+  { run: Schema.String, crashes: Schema.Int, reason: Schema.String }
+) {
+  override get message(): string {
+    return `the run ${this.run} is quarantined: it was cut off ${this.crashes} times without any progress; ${this.reason}`
+  }
+}
+
+/**
  * How a run can fail to be carried out. A task that fails is no such failure; it is in the outcome.
  *
  * **Details**

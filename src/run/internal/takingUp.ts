@@ -1,0 +1,123 @@
+/**
+ * Takes a run up where its journal left off.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as EffectResult from "effect/Result"
+
+import * as Journal from "../../journal/Journal.ts"
+import type { Office } from "../Office.ts"
+import type * as Outcome from "../Outcome.ts"
+import type { RunEvent } from "../RunEvent.ts"
+import { isFinished, type RunState } from "../RunState.ts"
+import { wakeAt } from "./applying/timers.ts"
+import { make } from "./executor.ts"
+import { many } from "./problems.ts"
+import { readRun } from "./reading.ts"
+import {
+  RunBusy,
+  type RunError,
+  type RunNotFound,
+  RunQuarantined,
+  type RunUntrusted,
+  VersionMismatch
+} from "./runErrors.ts"
+
+/**
+ * How a run is taken up.
+ *
+ * **Details**
+ *
+ * - `onEvent`: see `Run.Watching`. `waitForMillis`: how far ahead the next timer may be for it to be waited for here.
+ * - `crashes`: a run that was cut off so many times in a row without any progress is put into quarantine instead. Default:
+ *   never.
+ * - `alone`: a run that was cut off `from` times or more in a row goes through this lane.
+ *
+ * @since 0.1.0
+ */
+export interface TakeUp {
+  readonly onEvent?: ((event: RunEvent) => void) | undefined
+  readonly waitForMillis: number
+  readonly crashes?: number | undefined
+  readonly alone?:
+    | {
+        readonly from: number
+        readonly lane: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+      }
+    | undefined
+}
+
+/** What was under way of a run, in a sentence. */
+const underWay = ({ tasks }: Pick<RunState, "tasks">): string => {
+  const orders = [...tasks.values()].flatMap(({ dispatch }) =>
+    dispatch === undefined ? [] : [`${dispatch.id} at ${dispatch.worker}`]
+  )
+  return orders.length === 0 ? "nothing was under way" : `under way: ${orders.slice(0, 10).join(", ")}`
+}
+
+/** @since 0.1.0 */
+export const takeUp: (
+  office: Office,
+  run: string,
+  options: TakeUp
+) => Effect.Effect<
+  Outcome.Outcome,
+  RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunQuarantined | RunError,
+  Journal.Journal
+> = Effect.fnUntraced(function* (
+  office: Office,
+  run: string,
+  { alone, crashes = Infinity, onEvent, waitForMillis }: TakeUp
+) {
+  if (office.live.has(run)) return yield* new RunBusy({ run })
+  const { desk } = office
+  const { fold, state } = yield* readRun(run)
+  const known = fold.outcome(state)
+  const journal = yield* Journal.Journal
+  if (isFinished(state.status) && known !== undefined) return known
+  const left = yield* journal.commands(run)
+  const at = Math.floor(yield* Clock.currentTimeMillis)
+  const wakes = wakeAt(state)
+  const sleeps = state.status === "waiting" && (wakes === undefined || wakes - at > waitForMillis)
+  if (sleeps && left.length === 0 && known !== undefined) return known
+  const executor = yield* make(office, journal, run, { onEvent, waitForMillis }, state, fold)
+  const input = desk.decodeInput(fold.input())
+  const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
+  const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
+  if (!sameDesk || state.definition !== office.definition || EffectResult.isFailure(input)) {
+    const mismatch = new VersionMismatch({
+      run,
+      began: `${state.desk} ${name(state.deskVersion, state.definition)}`,
+      current: `${desk.name} ${name(desk.version, office.definition)}`
+    })
+    yield* executor.suspend("version-mismatch", mismatch.message, at)
+    return yield* mismatch
+  }
+  if (state.status === "running" && state.crashes >= crashes) {
+    const reason = underWay(state)
+    const quarantined = new RunQuarantined({ run, crashes: state.crashes, reason })
+    yield* executor.suspend("quarantined", `Cut off ${state.crashes} times without any progress; ${reason}`, at)
+    return yield* quarantined
+  }
+  // A step ends with something under way, or with a run that waits for people or for a timer.
+  const waited = state.running + state.consulting === 0
+  const why =
+    state.status === "suspended"
+      ? `it was suspended (${state.suspended})`
+      : waited
+        ? left.length > 0 || wakes === undefined
+          ? "what it waited for is decided"
+          : "its next timer is due, or will be soon"
+        : "it was cut off"
+  const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
+  const note = `Taken up at version ${state.version}: ${why}${rest}`
+  const execution = executor.execute(
+    [{ _tag: "RunResumed", at, note }],
+    input.success,
+    () => new RunBusy({ run }),
+    left
+  )
+  return yield* alone !== undefined && state.crashes >= alone.from ? alone.lane(execution) : execution
+})

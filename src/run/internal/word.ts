@@ -1,0 +1,40 @@
+/**
+ * What somebody says to a run, as word in the journal and back: whoever reads it has not seen who wrote it, so it is decoded
+ * like anything else that comes from outside.
+ *
+ * @since 0.1.0
+ */
+import * as EffectResult from "effect/Result"
+
+import type * as Journal from "../../journal/Journal.ts"
+import type { RunEvent } from "../RunEvent.ts"
+import { fromRecord, toRecord } from "./log.ts"
+import type { News } from "./news.ts"
+
+/** What may be said from outside. */
+export type FromOutside = Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
+
+/** The word for a run that says something. */
+export const commandOf = (run: string, at: number, said: FromOutside): Journal.Command => {
+  const { ack: _, command: __, ...told } = said
+  const { data, type } = toRecord({ ...told, at } as RunEvent)
+  return { run, type, at, data, ...(told._tag === "ReviewDecided" ? { review: told.review } : {}) }
+}
+
+/** What word says; that it says nothing, where it does not. */
+export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
+  const read = fromRecord({ type, at, data })
+  const event = EffectResult.isSuccess(read) ? read.success : undefined
+  switch (event?._tag) {
+    case "ReviewDecided":
+    case "AutonomyChanged":
+    case "CancelRequested": {
+      const { at: _, ...told } = event
+      return { ...told, command: id }
+    }
+    default: {
+      const note = `Word number ${id} that was left in the journal is none that a run takes: ${JSON.stringify(type)}`
+      return { _tag: "Noticed", subject: "", what: "refused-command", note, command: id }
+    }
+  }
+}
