@@ -187,8 +187,11 @@ const without = (fields: object): object =>
  * | | `reject` | nothing more is spent of the account |
  * | `scope-reduction` | `approve` | the requirements of `facts.drop` are dropped, and the task is tried anew |
  * | | `reject` | the task ends with what there is |
- * | `reconciliation` | `answer` | the field has the value of `answer`, `{ reconcile: { field: value } }` with the one field of `facts.field`; a value that does not fit is asked for once more |
+ * | `reconciliation` of a field (`facts.field`) | `answer` | the field has the value of `answer`, `{ reconcile: { field: value } }` with the one field of `facts.field`; a value that does not fit is asked for once more |
  * | | `accept-partial` | the field is left out, and named as missing |
+ * | `reconciliation` of an effect (`facts.effect`) | `answer` | it has happened, and `answer` came of it, which may be null; the order is given anew and gets it |
+ * | | `retry` | it has not happened; the order is given anew and does it |
+ * | | `reject` | the task ends as `rejected`; what became of the effect stays unknown |
  * | `routing` | `answer` | the group goes on with `answer`: one of `facts.choices`, or the plan that was asked for |
  * | | `accept-partial`, `reject` | the group ends with what there is; it is stopped as rejected |
  *
