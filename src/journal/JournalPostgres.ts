@@ -50,7 +50,6 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Scope from "effect/Scope"
 
 import { service, usualHeartbeat, usualLease } from "./internal/journalService.ts"
@@ -130,8 +129,7 @@ const open = (
         )
       )
     }
-    const statementMillis = yield* Database.statementMillisOf(options.statementTimeout ?? "30 seconds")
-    const database = yield* Database.make(client, { schema: options.schema ?? Database.usualSchema, statementMillis })
+    const database = yield* Database.make(client, options)
     yield* establish(database)
     return yield* service(make(database, lease), { heartbeat })
   })
@@ -161,13 +159,10 @@ export const layerPostgres = (options: Options): Layer.Layer<Journal, JournalErr
   const { heartbeat, lease, schema, statementTimeout, ...config } = options
   return Layer.effect(
     Journal,
-    Effect.gen(function* () {
-      const made = PgClient.make({ applicationName: "espalier", ...config }).pipe(
-        Effect.catchTag("SqlError", Database.refused(config, schema))
-      )
-      return yield* open(yield* made, { heartbeat, lease, schema, statementTimeout })
-    })
-  ).pipe(Layer.provide(Reactivity.layer))
+    Effect.flatMap(Database.connect(config, schema), (client) =>
+      open(client, { heartbeat, lease, schema, statementTimeout })
+    )
+  )
 }
 
 /**

@@ -198,7 +198,7 @@ describeWithPostgres("layerPostgres", () => {
           yield* journal.append({ run: "a", expected: version, events: [{ type: "Large", at: 0, data }] })
         }
         const client = yield* PgClient.make({ url: url() })
-        const store = makeStore(yield* make(client, { schema, statementMillis: 1000 }), Duration.seconds(1))
+        const store = makeStore(yield* make(client, { schema, statementTimeout: "1 second" }), Duration.seconds(1))
         const page = (from: number, to: number) =>
           store.page("a", from, to, (rows) => Array.from(rows, ({ version }) => version))
         assert.deepStrictEqual(yield* page(1, 5), [1, 2])

@@ -7,12 +7,13 @@
  *   still in the middle holds no lock there.
  * - Each statement has a limit in time, kept by the server, and by this side when the server does not answer at all.
  */
-import type * as PgClient from "@effect/sql-pg/PgClient"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import * as PgConnection from "@effect/sql-pg/PgConnection"
 import * as PgTypes from "@effect/sql-pg/PgTypes"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
+import * as Reactivity from "effect/reactivity/Reactivity"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
@@ -46,7 +47,7 @@ export interface Database {
   readonly schema: string
   readonly query: (sql: string, params?: ReadonlyArray<Parameter>) => Effect.Effect<Outcome, SqlError.SqlError>
   /** The same without a limit in time, for what reads everything. */
-  readonly patient: (sql: string) => Effect.Effect<Outcome, SqlError.SqlError>
+  readonly patient: Database["query"]
   readonly session: Effect.Effect<Session, JournalError, Scope.Scope>
   /** Fails when the database has been given up. */
   readonly open: Effect.Effect<void, JournalError>
@@ -122,20 +123,40 @@ const settings = `
     CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', false) END`
 
 /** The schema of a journal that does not say otherwise. */
-export const usualSchema = "espalier"
+const usualSchema = "espalier"
 
-/** How to use the database. */
+/** How to use a database. The public options say what these mean. */
 export interface Options {
-  readonly schema: string
-  readonly statementMillis: number
+  readonly schema?: string | undefined
+  readonly statementTimeout?: Duration.Input | undefined
 }
+
+/** How long a statement takes at most, in milliseconds; dies when that is not a time. */
+const statementMillisOf = (input: Duration.Input): Effect.Effect<number> => {
+  const millis = Math.ceil(Duration.toMillis(input))
+  return Number.isFinite(millis) && millis > 0 && millis <= 2_147_483_000
+    ? Effect.succeed(millis)
+    : Effect.die(new RangeError(`JournalPostgres: statementTimeout must be > 0 and at most 24 days, got ${millis} ms`))
+}
+
+/** A client of its own with a pool, which ends with the scope. It connects when it is first used. */
+export const connect = (
+  config: PgClient.PgPoolConfig,
+  schema: string = usualSchema
+): Effect.Effect<PgClient.PgClient, JournalError, Scope.Scope> =>
+  PgClient.make({ applicationName: "espalier", ...config }).pipe(
+    Effect.catchTag("SqlError", failWith(locationOf(config, schema))),
+    Effect.provide(Reactivity.layer)
+  )
 
 /** The database of a client, for as long as the scope is open. */
 export const make = (client: PgClient.PgClient, options: Options): Effect.Effect<Database, JournalError, Scope.Scope> =>
   Effect.gen(function* () {
-    const problem = schemaProblem(options.schema)
+    const { schema = usualSchema } = options
+    const statementMillis = yield* statementMillisOf(options.statementTimeout ?? "30 seconds")
+    const problem = schemaProblem(schema)
     if (problem !== undefined) return yield* because(new InvalidInput({ field: "schema", problem }))
-    const location = locationOf(client.config, options.schema)
+    const location = locationOf(client.config, schema)
     const fail = failWith(location)
     let closed = false
     yield* Effect.addFinalizer(() => Effect.sync(() => void (closed = true)))
@@ -154,7 +175,7 @@ export const make = (client: PgClient.PgClient, options: Options): Effect.Effect
         )
       )
 
-    const query: Database["query"] = (sql, params = []) => limited(options.statementMillis, pooled(sql, params))
+    const query: Database["query"] = (sql, params = []) => limited(statementMillis, pooled(sql, params))
 
     const session = Effect.gen(function* () {
       yield* open
@@ -162,9 +183,8 @@ export const make = (client: PgClient.PgClient, options: Options): Effect.Effect
         PgConnection.make({ ...client.config, multiplex: false }),
         ({ pin }) => pin
       )
-      const query: Session["query"] = (sql, params = []) =>
-        limited(options.statementMillis, connection.query(sql, params))
-      yield* query(settings, [String(options.statementMillis)])
+      const query: Session["query"] = (sql, params = []) => limited(statementMillis, connection.query(sql, params))
+      yield* query(settings, [String(statementMillis)])
       // Nobody ever speaks on this channel: what listens to it hears of the end of the connection only.
       const silence = yield* connection.listen(silent)
       return { connection, query, ended: Effect.asVoid(Effect.exit(Queue.take(silence))) }
@@ -172,9 +192,9 @@ export const make = (client: PgClient.PgClient, options: Options): Effect.Effect
 
     return {
       location,
-      schema: quoted(options.schema),
+      schema: quoted(schema),
       query,
-      patient: (sql) => pooled(sql, []),
+      patient: (sql, params = []) => pooled(sql, params),
       session,
       open,
       ask: (sql, params) =>
@@ -187,17 +207,3 @@ export const make = (client: PgClient.PgClient, options: Options): Effect.Effect
         )
     }
   })
-
-/** What it means that a client could not be made. */
-export const refused = (
-  config: PgClient.PgClientConfig,
-  schema = usualSchema
-): ((error: SqlError.SqlError) => Effect.Effect<never, JournalError>) => failWith(locationOf(config, schema))
-
-/** How long a statement takes at most, in milliseconds; dies when that is not a time. */
-export const statementMillisOf = (input: Duration.Input): Effect.Effect<number> => {
-  const millis = Math.ceil(Duration.toMillis(input))
-  return Number.isFinite(millis) && millis > 0 && millis <= 2_147_483_000
-    ? Effect.succeed(millis)
-    : Effect.die(new RangeError(`JournalPostgres: statementTimeout must be > 0 and at most 24 days, got ${millis} ms`))
-}

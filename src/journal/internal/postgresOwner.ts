@@ -80,12 +80,12 @@ interface Living {
   locked: boolean
 }
 
-/** What a process holds that owns the journal. */
+/** What a process holds that owns the journal. `over`: that it has been given back. */
 interface Held {
   readonly epoch: number
-  readonly scope: Scope.Scope
   readonly opening: Semaphore.Semaphore
   living: Living | undefined
+  over: boolean
 }
 
 /** The ownership of a database. */
@@ -126,13 +126,16 @@ export const make = (database: Database, lease: Duration.Duration): Owning => {
   const fenced = (epoch: number): Effect.Effect<never, JournalError> =>
     Effect.flatMap(owner, (owner) => Effect.fail(fencedOff(location, epoch, owner?.epoch ?? 0)))
 
-  const start = (scope: Scope.Scope): Effect.Effect<Living, JournalError> =>
+  /** A session in a scope of its own, which whoever starts it ends. `restore`: where it may be interrupted. */
+  const start = (restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>) =>
     Effect.gen(function* () {
-      const own = yield* Scope.fork(scope)
-      const session = yield* Effect.onExit(Effect.provideService(database.session, Scope.Scope, own), (exit) =>
-        Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void
+      const scope = yield* Scope.make()
+      const session = yield* Effect.onExit(
+        restore(Effect.provideService(database.session, Scope.Scope, scope)),
+        (exit) => (Exit.isFailure(exit) ? Scope.close(scope, exit) : Effect.void)
       )
-      return { session, end: Scope.close(own, Exit.void), locked: false }
+      const living: Living = { session, end: Scope.close(scope, Exit.void), locked: false }
+      return living
     })
 
   /** Raises the epoch, and answers with it; the session holds its lock then. */
@@ -162,19 +165,23 @@ export const make = (database: Database, lease: Duration.Duration): Owning => {
   const living = (own: Held): Effect.Effect<Living, SqlError.SqlError | JournalError> =>
     Effect.suspend(() => {
       if (own.living !== undefined) return Effect.succeed(own.living)
-      const again = Effect.gen(function* () {
-        if (own.living !== undefined) return own.living
-        const made = yield* start(own.scope)
-        const relocked = Effect.gen(function* () {
-          const { owner } = yield* look(made.session)
-          if (owner?.epoch !== own.epoch) return yield* fencedOff(location, own.epoch, owner?.epoch ?? 0)
-          // The server may not have noticed yet that the other session has ended: the next beat tries again.
-          made.locked = yield* saysYes(made.session, sql.lock, own.epoch)
+      const again = Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          if (own.living !== undefined) return own.living
+          yield* database.open
+          if (own.over) return yield* fencedOff(location, own.epoch, 0)
+          const made = yield* start(restore)
+          const relocked = Effect.gen(function* () {
+            const { owner } = yield* look(made.session)
+            if (owner?.epoch !== own.epoch) return yield* fencedOff(location, own.epoch, owner?.epoch ?? 0)
+            // The server may not have noticed yet that the other session has ended: the next beat tries again.
+            made.locked = yield* saysYes(made.session, sql.lock, own.epoch)
+          })
+          yield* Effect.onExit(restore(relocked), (exit) => (Exit.isFailure(exit) ? made.end : Effect.void))
+          own.living = made
+          return made
         })
-        yield* Effect.onExit(relocked, (exit) => (Exit.isFailure(exit) ? made.end : Effect.void))
-        own.living = made
-        return made
-      })
+      )
       return own.opening.withPermit(again)
     })
 
@@ -210,29 +217,35 @@ export const make = (database: Database, lease: Duration.Duration): Owning => {
       if (each !== undefined && !each.locked) each.locked = yield* saysYes(each.session, sql.lock, own.epoch)
     }).pipe(Effect.catchTag("SqlError", fail))
 
+  /** Gives the journal back, when nobody is at work for it any more. */
+  const giveBack = (own: Held): Effect.Effect<void> =>
+    own.opening.withPermit(
+      Effect.suspend(() => {
+        held = undefined
+        own.over = true
+        const { living } = own
+        // When it cannot be said, the free lock says it.
+        if (living === undefined) return Effect.void
+        return Effect.andThen(Effect.ignore(living.session.query(sql.release, [String(own.epoch)])), living.end)
+      })
+    )
+
   const claim = Effect.gen(function* () {
-    const scope = yield* Scope.Scope
     const own = yield* Effect.acquireRelease(
       Effect.gen(function* () {
-        const living = yield* start(scope)
+        const living = yield* start((effect) => effect)
         const epoch = yield* Effect.catchTag(raise(living.session, tries), "SqlError", fail).pipe(
           Effect.onExit((exit) => (Exit.isFailure(exit) ? living.end : Effect.void))
         )
         living.locked = true
-        const own: Held = { epoch, scope, opening: Semaphore.makeUnsafe(1), living }
+        const own: Held = { epoch, opening: Semaphore.makeUnsafe(1), living, over: false }
         held = own
         return own
       }),
-      (own) =>
-        Effect.suspend(() => {
-          held = undefined
-          const { living } = own
-          // When it cannot be said, the free lock says it.
-          if (living === undefined) return Effect.void
-          return Effect.andThen(Effect.ignore(living.session.query(sql.release, [String(own.epoch)])), living.end)
-        })
+      giveBack
     )
-    yield* Effect.forkIn(keep(own), scope)
+    // Ends before the journal is given back, for it was begun later.
+    yield* Effect.forkScoped(keep(own))
     return { epoch: own.epoch, beat: beat(own) }
   })
 
