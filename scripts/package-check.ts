@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process"
 import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 
 const root = resolve(import.meta.dirname, "..")
 const run = (cwd: string, command: string, ...args: ReadonlyArray<string>): string =>
@@ -75,21 +75,41 @@ console.log(
   const printed = run(project, process.execPath, "main.ts").trim()
   if (printed !== `["running"] 6 object object object`) throw new Error(`the installed package printed ${printed}`)
 
-  // Every public module answers, and no internal one does.
-  const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as { readonly exports: object }
+  // Every public module answers, and no internal one does. What needs an optional package says so until that is there.
+  const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+    readonly exports: object
+    readonly peerDependenciesMeta?: object
+  }
+  const optional = Object.keys(manifest.peerDependenciesMeta ?? {})
   const modules = globSync("**/*.js", { cwd: join(installed, "dist") })
   const outside = modules.filter((path) => !path.includes("internal/") && path !== "index.js")
   const names = outside.map((path) => `espalier/${path.replaceAll("\\", "/").replace(/(\/index)?\.js$/, "")}`)
   writeFileSync(
     join(project, "all.mjs"),
-    `for (const name of ${JSON.stringify(names)}) await import(name)
+    `const lacking = []
+for (const name of ${JSON.stringify(names)}) {
+  await import(name).catch((error) => {
+    const missing = ${JSON.stringify(optional)}.some((each) => error.message.includes("'" + each + "'"))
+    if (error.code !== "ERR_MODULE_NOT_FOUND" || !missing) throw error
+    lacking.push(name)
+  })
+}
 for (const name of ["espalier/internal/transition", "espalier/index", "espalier/run/index"]) {
   const refused = await import(name).then(() => false, (error) => error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED")
   if (!refused) throw new Error(name + " must not be reachable")
 }
+console.log(lacking.toSorted().join(" "))
 `
   )
-  run(project, process.execPath, "all.mjs")
+  const lacking = run(project, process.execPath, "all.mjs").trim()
+  const expected = "espalier/journal/ArtefactsPostgres espalier/journal/JournalPostgres"
+  if (lacking !== expected) throw new Error(`without ${optional.join(", ")} these do not import: ${lacking}`)
+  for (const name of optional) {
+    mkdirSync(dirname(join(project, "node_modules", name)), { recursive: true })
+    symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))
+  }
+  if (run(project, process.execPath, "all.mjs").trim() !== "")
+    throw new Error("not all modules import with all packages")
   process.stdout.write(
     `${packed.files.length} files, ${Math.round(packed.size / 1024)} kB packed, ${names.length} modules import, ${
       Object.keys(manifest.exports).length
