@@ -1,3 +1,5 @@
+import { connect } from "node:net"
+
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Duration, Effect, Exit, Layer, Queue, Redacted, Stream } from "effect"
@@ -187,6 +189,47 @@ describeWithPostgres("layerPostgres", () => {
         assert.isAtMost(yield* transactions("b%"), 4)
         assert.deepStrictEqual(yield* journal.size(), { events: 56, bytes: 56 * '{"part":0}'.length })
       }).pipe(Effect.scoped)
+    )
+
+    it.effect("R-307: one append is one round trip, whatever it changes and however many it carries", () =>
+      Effect.gen(function* () {
+        const { hostname, port } = new URL(server().url)
+        let written = 0
+        const client = yield* PgClient.make({
+          url: url(),
+          stream: () => {
+            const socket = connect(Number(port), hostname)
+            const write = socket.write.bind(socket)
+            return Object.assign(socket, {
+              write: (...args: Parameters<typeof write>) => {
+                written += 1
+                return write(...args)
+              }
+            })
+          }
+        })
+        const context = yield* Layer.build(JournalPostgres.layer({ schema: yield* freshSchema })).pipe(
+          Effect.provideService(PgClient.PgClient, client)
+        )
+        const journal = Context.get(context, Journal.Journal)
+        yield* step(journal, "a", 0)
+        const trips = <A, E>(append: Effect.Effect<A, E>) =>
+          Effect.suspend(() => {
+            written = 0
+            return Effect.map(append, () => written)
+          })
+        assert.strictEqual(yield* trips(step(journal, "a", 1)), 1)
+        assert.strictEqual(yield* trips(step(journal, "a", 2, 20)), 1)
+        const everything = journal.append({
+          run: "a",
+          expected: 22,
+          events: [{ type: "x", at: 0, data: null }],
+          listing: { status: "waiting", desk: "d", startedAt: 0 },
+          reviews: { opened: [{ review: "r", kind: "approval", openedAt: 0 }], closed: ["q"] },
+          handled: [1, 2]
+        })
+        assert.strictEqual(yield* trips(everything), 1)
+      }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
     )
 
     it.effect("a page of large events is cut before it fills the memory", () =>
