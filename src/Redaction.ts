@@ -185,7 +185,7 @@ const shortestNamedSecret = 16
 const jsonLevels = 3
 
 /** The longest text that is read as JSON. */
-const longestJson = 1024 * 1024
+const longestJson = 16 * 1024 * 1024
 
 /**
  * Makes rules: the default ones, with one's own before them.
@@ -244,7 +244,7 @@ const strong = (rule: string): Named => ({ rule, kind: "strong" })
 const first = /^\s*[{[]/
 const indented = /\n( {1,8}|\t)/
 
-/** A text that is JSON without its secrets; `undefined` for one that is none, or has none. */
+/** A text that is JSON without its secrets; `undefined` for one that is none. It stays JSON. */
 const asJson =
   (rules: ValueRules) =>
   (text: string): string | undefined => {
@@ -252,7 +252,7 @@ const asJson =
     try {
       const value: unknown = JSON.parse(text)
       const redacted = redactValue(value, rules)
-      return redacted === value ? undefined : JSON.stringify(redacted, null, indented.exec(text)?.[1])
+      return redacted === value ? text : JSON.stringify(redacted, null, indented.exec(text)?.[1])
     } catch {
       return undefined
     }

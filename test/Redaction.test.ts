@@ -115,6 +115,8 @@ const harmless: ReadonlyArray<readonly [name: string, text: string]> = [
   ["a path", "/etc/secrets/token and C:\\keys\\private.key"],
   ["base64", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"],
   ["a key of a map", "key: value, primaryKey=id, foreignKey=userId, idempotencyKey=r1/t1"],
+  ["a text that ends with a colon", `ask("password:","name")`],
+  ["a call", `print("token:", value1)`],
   ["markdown", "| --- | --- |\n--------\n* a: b"],
   ["code", "const total = items.reduce((sum, { price }) => sum + price, 0) // a == b"],
   ["a JSON text", `{"a":[1,2,{"b":"c"}],"tokens":12,"key":"x","author":"ada"}`],
@@ -148,6 +150,13 @@ describe("Redaction", () => {
         text("PGUSER=ada PGPASSWORD=one API_TOKEN=two-222 # three"),
         "PGUSER=ada PGPASSWORD=[redacted:password] API_TOKEN=[redacted:token] # three"
       )
+    })
+
+    it("R-305 leaves JSON what was JSON", () => {
+      assert.deepStrictEqual(JSON.parse(text(`{"password":1234,"list":["--token","t-12345"]}`)), {
+        password: "[redacted:password]",
+        list: ["--token", "[redacted:token]"]
+      })
     })
 
     it("R-305 keeps the indentation of a JSON text", () => {

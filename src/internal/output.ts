@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 
 import { showPath } from "./errors.ts"
 import { type Line, Lines } from "./lines.ts"
+import { tellInfo, tellWarning } from "./telling.ts"
 import { trouble } from "./trouble.ts"
 
 /** Which of the two it was written to. */
@@ -55,7 +56,7 @@ const consume = <E, R, E2>(
     seen(text, from)
     if (output === "ignore") return Effect.void
     if (output !== "log") return output(text, from)
-    return (from === "stdout" ? Effect.logInfo(text) : Effect.logWarning(text)).pipe(
+    return (from === "stdout" ? tellInfo(text) : tellWarning(text)).pipe(
       Effect.annotateLogs(cut ? { ...annotations, cut } : annotations)
     )
   }

@@ -30,6 +30,7 @@ import {
   statusOf
 } from "./processErrors.ts"
 import { CurrentNode } from "./runtime.ts"
+import { tellWarning } from "./telling.ts"
 import { trouble } from "./trouble.ts"
 
 /** What to wait for, checked. */
@@ -109,7 +110,7 @@ const probing = <R>(
     )
     return Effect.onInterrupt(ask, () =>
       failed
-        ? Effect.logWarning("the last probe before the start was given up failed", last).pipe(
+        ? tellWarning("the last probe before the start was given up failed", last).pipe(
             Effect.annotateLogs({ path: showPath(path) })
           )
         : Effect.void

@@ -28,6 +28,7 @@ import type { GaveUp } from "./errors.ts"
 import { showPath } from "./errors.ts"
 import type { Event, EventBody, ExitReason } from "./model.ts"
 import type { Incarnation } from "./mount.ts"
+import { tellError, tellInfo, tellWarning } from "./telling.ts"
 
 /** Wake-ups of the whole tree before it yields one turn of the event loop. */
 export const WakesPerTurn = 1024
@@ -166,7 +167,7 @@ export class Runtime {
       } catch (defect) {
         this.observers.delete(observer)
         this.fork(
-          Effect.logError("an observer of the tree's events threw and was removed", Cause.die(defect)).pipe(
+          tellError("an observer of the tree's events threw and was removed", Cause.die(defect)).pipe(
             Effect.annotateLogs({ path: showPath(event.path) })
           )
         )
@@ -181,26 +182,25 @@ export class Runtime {
     switch (event._tag) {
       case "Exited": {
         const { reason } = event
-        if (event.ordered)
-          this.fork(Effect.logWarning(`${path} failed while it stopped`, causeIn(reason)).pipe(annotated))
+        if (event.ordered) this.fork(tellWarning(`${path} failed while it stopped`, causeIn(reason)).pipe(annotated))
         else {
           const how = reason._tag === "Killed" ? "was killed" : "crashed"
-          this.fork(Effect.logWarning(`${path} ${how}`, causeIn(reason)).pipe(annotated))
+          this.fork(tellWarning(`${path} ${how}`, causeIn(reason)).pipe(annotated))
         }
         return
       }
       case "StartFailed":
-        this.fork(Effect.logWarning(`${path} failed to start again`, event.cause).pipe(annotated))
+        this.fork(tellWarning(`${path} failed to start again`, event.cause).pipe(annotated))
         return
       case "BackingOff":
-        this.fork(Effect.logInfo(`${path} is restarted in ${Duration.format(event.delay)}`).pipe(annotated))
+        this.fork(tellInfo(`${path} is restarted in ${Duration.format(event.delay)}`).pipe(annotated))
         return
       case "Failed":
-        this.fork(Effect.logError(`${path} is not restarted`, causeIn(event.reason)).pipe(annotated))
+        this.fork(tellError(`${path} is not restarted`, causeIn(event.reason)).pipe(annotated))
         return
       case "GaveUp":
         this.fork(
-          Effect.logError(
+          tellError(
             event.why === "intensity"
               ? `${path} gave up on ${event.child}: more than ${event.intensity.restarts} restarts within ${Duration.format(
                   event.intensity.within
@@ -211,10 +211,10 @@ export class Runtime {
         )
         return
       case "Leaked":
-        this.fork(Effect.logError(`${path} did not stop in its grace time and was abandoned`).pipe(annotated))
+        this.fork(tellError(`${path} did not stop in its grace time and was abandoned`).pipe(annotated))
         return
       case "Warning":
-        this.fork(Effect.logWarning(`${path}: ${event.warning}`).pipe(annotated))
+        this.fork(tellWarning(`${path}: ${event.warning}`).pipe(annotated))
         return
       default:
     }

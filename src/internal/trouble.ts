@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 
 import { showPath } from "./errors.ts"
+import { tellWarning } from "./telling.ts"
 
 /**
  * Adds the trouble to the cause of an end that has none of its own, as a defect. Otherwise it is logged: a failure that
@@ -18,4 +19,4 @@ export const trouble = (
 ): Effect.Effect<void> =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
     ? Effect.die(error)
-    : Effect.annotateLogs(Effect.logWarning("there was trouble while it was stopped", error), { path: showPath(path) })
+    : Effect.annotateLogs(tellWarning("there was trouble while it was stopped", error), { path: showPath(path) })

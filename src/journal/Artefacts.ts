@@ -20,7 +20,8 @@
  *
  * **Gotchas**
  *
- * - Content is stored as it is given: take secrets out before you put it in.
+ * - Secrets are taken out of texts and JSON values (`Redaction`) before they are hashed, so that a text that holds some is
+ *   stored without them. Bytes are stored as they are, whatever their media type: put no secrets in.
  * - Put the artefact first and append the event that refers to it afterwards. A crash in between leaves an artefact that
  *   nobody refers to, never a reference to nothing.
  *
@@ -51,6 +52,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as Stream from "effect/Stream"
 
+import { Redaction } from "../Redaction.ts"
 import {
   type ArtefactMismatch,
   type ArtefactMissing,
@@ -248,15 +250,15 @@ export const references: Stream.Stream<string, JournalError, Journal.Journal> = 
  * @since 0.1.0
  */
 export const putJson = (value: Schema.Json): Effect.Effect<Reference, ArtefactsError, Artefacts> =>
-  Effect.flatMap(Artefacts, ({ limit, put }) => {
-    const text = encode(value, limit)
-    if (Result.isSuccess(text)) return put(text.success, { mediaType: "application/json" })
+  Effect.gen(function* () {
+    const { limit, put } = yield* Artefacts
+    const rules = yield* Redaction
+    const text = encode(rules.value(value), limit)
+    if (Result.isSuccess(text)) return yield* put(text.success, { mediaType: "application/json" })
     const refused = text.failure
-    return Effect.fail(
-      refused._tag === "TooLarge"
-        ? because(new ArtefactTooLarge({ bytes: refused.bytes, limit }))
-        : invalid(`content${refused.path}`, refused.problem)
-    )
+    return yield* refused._tag === "TooLarge"
+      ? because(new ArtefactTooLarge({ bytes: refused.bytes, limit }))
+      : invalid(`content${refused.path}`, refused.problem)
   })
 
 /**

@@ -68,6 +68,7 @@ import * as Predicate from "effect/Predicate"
 
 import * as Failure from "../Failure.ts"
 import { show } from "../internal/options.ts"
+import { tellWarning } from "../internal/telling.ts"
 import type * as Circuit from "./internal/circuit.ts"
 import { DependencyOpen } from "./internal/dependencyOpen.ts"
 import { Gate, type Checked } from "./internal/gate.ts"
@@ -301,7 +302,7 @@ export const make = (options: Options = {}): Dependency["Service"] => {
   const warn = Effect.suspend(() =>
     Effect.forEach(
       thrown.splice(0),
-      (error) => Effect.logWarning("Dependency: a listener threw and is not called again", error),
+      (error) => tellWarning("Dependency: a listener threw and is not called again", error),
       { discard: true }
     )
   )

@@ -49,6 +49,7 @@ import * as Latch from "effect/Latch"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 
+import { tellWarning } from "../internal/telling.ts"
 import * as Breaker from "./Breaker.ts"
 import { Given } from "./internal/given.ts"
 import { Listeners } from "./internal/listeners.ts"
@@ -367,7 +368,7 @@ class Shell implements Health {
       this.news.closeUnsafe()
       const wait = this.wake(Math.floor(yield* Clock.currentTimeMillis))
       for (const error of this.thrown.splice(0)) {
-        yield* Effect.logWarning("Health: a listener threw and is not called again", error)
+        yield* tellWarning("Health: a listener threw and is not called again", error)
       }
       yield* wait === Number.POSITIVE_INFINITY ? this.news.await : Effect.timeoutOption(this.news.await, wait)
     }

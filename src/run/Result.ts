@@ -444,6 +444,7 @@ export interface Origin {
  * - `artefacts`: the names that the worker declares. Default none.
  * - `origin`: written into the evidence. Default: evidence stays as it was given.
  * - `limit`: how many bytes of JSON the output may take, a whole number > 0. Default 2 MiB.
+ * - `redact`: takes the secrets out of what evidence printed, before it is shortened. Default: it stays as it was given.
  *
  * @category models
  * @since 0.1.0
@@ -452,6 +453,7 @@ export interface Boundary {
   readonly artefacts?: ReadonlyArray<string> | undefined
   readonly origin?: Origin | undefined
   readonly limit?: number | undefined
+  readonly redact?: ((text: string) => string) | undefined
 }
 
 /**
@@ -490,7 +492,7 @@ export const check = (
   if (isVast(fields["output"], limit)) return oversized(problem("output", tooLarge(limit)))
   const decoded = decodeEnvelope(fields)
   if (EffectResult.isFailure(decoded)) return invalid(decoded.failure)
-  const settled = settle(decoded.success.evidence, boundary.origin)
+  const settled = settle(decoded.success.evidence, boundary.origin, boundary.redact)
   const envelope = { ...decoded.success, evidence: settled.evidence }
   const problems = [...settled.problems, ...undeclared(envelope, boundary.artefacts ?? []), ...contradictions(envelope)]
   if (problems.length > 0) return invalid(problems)

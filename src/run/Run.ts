@@ -16,6 +16,8 @@
  * - With a store of artefacts (`Artefacts`) around it, a run keeps its input and outputs of more than 64 KiB of JSON there,
  *   and the journal only has where they are. Whoever takes the run up or reads its outcome needs the same store. Outputs may
  *   be as large as the store takes; without one, they are in the journal and take up to 2 MiB, as an input does with either.
+ * - Secrets are taken out of every event before it is taken in, by the rules around the run (`Redaction`): of the input, of
+ *   what workers bring and say, of what people answer. What is live, written, hashed and handed on is the same.
  *
  * **Invariants**
  *
@@ -25,8 +27,11 @@
  *
  * **Gotchas**
  *
- * The work of an executor that lost a run to another one may have had effects; the dispatch id and the idempotency key are
- * the same for both.
+ * - A worker does not get a secret out of the input or out of another worker's output, now or after a resumption. Hand over
+ *   where it is, and have the worker look there. An input that does not fit its schema without its secret is an
+ *   `InputInvalid`.
+ * - The work of an executor that lost a run to another one may have had effects; the dispatch id and the idempotency key are
+ *   the same for both.
  *
  * **Example** (Running a desk, and reading its outcome from the journal)
  *
@@ -71,6 +76,7 @@ import * as Stream from "effect/Stream"
 
 import { durationOf, readDuration } from "../internal/options.ts"
 import * as Journal from "../journal/Journal.ts"
+import { Redaction } from "../Redaction.ts"
 import type * as Supervisor from "../Supervisor.ts"
 import type * as Tree from "../Tree.ts"
 import * as Autonomy from "./Autonomy.ts"
@@ -301,8 +307,11 @@ export const startIn: <Input>(
     if (EffectResult.isFailure(encoded)) return yield* invalid(encoded.failure)
     const owns = owned(encoded.success, "")
     if (EffectResult.isFailure(owns)) return yield* invalid([owns.failure])
-    // The run goes by what is written down, as it will when it is taken up again.
-    const input = desk.decodeInput(owns.success)
+    // The run goes by what is written down, as it will when it is taken up again: without the secrets.
+    const redacted = (yield* Redaction).value(owns.success)
+    const written = redacted === owns.success ? owns : owned(redacted, "")
+    if (EffectResult.isFailure(written)) return yield* invalid([written.failure])
+    const input = desk.decodeInput(written.success)
     if (EffectResult.isFailure(input)) return yield* invalid(input.failure)
     const limits = limitsOf(desk, options.limits)
     if (EffectResult.isFailure(limits)) return yield* invalid(limits.failure)
@@ -320,7 +329,7 @@ export const startIn: <Input>(
       version: desk.version,
       ...(desk.owner === "" ? {} : { owner: desk.owner }),
       definition: office.definition,
-      input: owns.success,
+      input: written.success,
       tasks: Desk.tasks(desk),
       coordinator: desk.coordinator.kind,
       ...(desk.coordinator.containment === "isolate" ? {} : { containment: desk.coordinator.containment }),

@@ -8,7 +8,8 @@
  * **Details**
  *
  * - Input and output are schemas. The input is decoded from the contract's plain values before the worker is called, the
- *   output is encoded to plain JSON and checked before anybody sees it.
+ *   output is encoded to plain JSON and checked before anybody sees it; what its schema marks as a secret
+ *   (`Redaction.secret`, `Schema.Redacted`) is taken out then.
  * - What the handler needs is inferred and becomes a requirement of the desk. Each attempt has a scope of its own: what it
  *   acquires is released when it ends, also when it is interrupted. `Effects` come with the order.
  *
@@ -154,7 +155,7 @@ export type Prepared = Omit<Order, "allowance" | "progress"> &
  * **Details**
  *
  * - `prepare` decodes the input of an order and answers with the work, or with what is wrong with the input.
- * - `encodeOutput` turns an output into plain JSON by the output schema.
+ * - `encodeOutput` turns an output into plain JSON by the output schema, without what that marks as a secret.
  * - `schemas` are both schemas as JSON schema.
  *
  * @category models

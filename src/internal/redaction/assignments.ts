@@ -165,14 +165,16 @@ const beside = (
   if (escaped) from++
   const quote = text.charCodeAt(from)
   const { kind, rule } = said
+  const before = name[0] === 0 ? Number.NaN : text.charCodeAt(name[0] - 1)
+  const opened = isQuote(before) && name[1] === at ? before : undefined
+  // `"password:"` is a text that ends here.
+  if (from === tight && opened !== undefined && quote === opened) return undefined
   if (isQuote(quote)) {
     const span: Span = [from + 1, closing(text, from + 1, quote, escaped)]
     return isSecret(kind, text.slice(...span)) ? { rule, span } : undefined
   }
   if (headerRules.has(rule) && isColon) {
-    const before = name[0] === 0 ? Number.NaN : text.charCodeAt(name[0] - 1)
-    const opened = isQuote(before) && name[1] === at ? before : 34
-    const to = headerEnd(rule, text, from, opened)
+    const to = headerEnd(rule, text, from, opened ?? 34)
     return to === undefined ? undefined : { rule, span: [from, to] }
   }
   if (/[{[(]/.test(text.charAt(from))) return undefined // what is in it has names of its own

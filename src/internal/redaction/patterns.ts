@@ -106,7 +106,7 @@ const forms: ReadonlyArray<readonly [rule: string, pattern: RegExp, accepts?: (s
 
 /** Where tokens begin, found by their rarest character. */
 const tokenSign =
-  /[_-](?<=(?:sk|[sr]k_live|[sr]k_test|whsec|gh[opsur]|_pat|gl(?:pat|dt|rt|cbt|ptt|soat|ft|imt|agent)|xox[a-z]|xapp|npm|pypi|shp(?:at|ca|pa|ss)|xai|gsk|pplx|r8|hf|sk_ant|lin_api|ntn|figd|dop_v1|nvapi|GOCSPX|AGE-SECRET)[_-])|J(?<=eyJ)|[KSBC](?<=A[KSBC])(?=IA|CA)|I(?<=AI)(?=za)|\.(?<=(?:hv[bsr]|SG|ya29)\.)|A(?<=:A)(?=A)|[Bb](?=earer[ \t]|asic[ \t])|B(?=EARER|ASIC)/
+  /[_.JKSBCIA-](?<=(?:sk|[sr]k_live|[sr]k_test|whsec|gh[opsur]|_pat|gl(?:pat|dt|rt|cbt|ptt|soat|ft|imt|agent)|xox[a-z]|xapp|npm|pypi|shp(?:at|ca|pa|ss)|xai|gsk|pplx|r8|hf|sk_ant|lin_api|ntn|figd|dop_v1|nvapi|GOCSPX|AGE-SECRET)[_-]|eyJ|A[KSBC]|AI|(?:hv[bsr]|SG|ya29)\.|:A)|[Bb](?=earer|asic|EARER|ASIC)/
 
 /**
  * Whether a text may hold any secret at all, told by few characters: almost all that is short and harmless ends here.
@@ -116,7 +116,7 @@ export const atAGlance = (text: string): boolean => glance.test(text)
 const glance = /[:=_@-]|J|A(?:[KSBC]|Iz)|ya29|SG\.|hv[bsr]\.|\d\d[ -]?\d\d[ -]?\d|[Bb](?=earer|asic)|B(?=EARER|ASIC)/
 
 /** Nine digits or more, which may be grouped. */
-const numberSign = /\d(?:[ -]?\d){8}/
+const numberSign = /\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d/
 
 const query =
   /[?&;](?:X-(?:Amz|Goog)-(?:Signature|Credential|Security-Token)|signature|sig|key|code|auth|st|hmac)=(?<secret>[^&\s"'#<>;]{6,4096})/gi

@@ -32,7 +32,7 @@ export interface TextRules {
   readonly mayHold: (text: string) => boolean
   readonly finders: (text: string) => ReadonlyArray<Finder>
   readonly naming: (name: string) => Named | undefined
-  /** What a text is when it is written out as JSON, with the secrets taken out; `undefined` for none, or the same. */
+  /** A text that is JSON without its secrets; `undefined` for one that is none. */
   readonly json: (text: string) => string | undefined
 }
 

@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
+import { Redaction } from "../../Redaction.ts"
 import type { Artefacts } from "../Artefacts.ts"
 import { Hash, MediaType, type Reference } from "../Reference.ts"
 import {
@@ -157,7 +158,7 @@ const putter = ({ hasher, limit, write }: Store): Artefacts["Service"]["put"] =>
     if (text && !content.isWellFormed()) return yield* invalid("content", "must not contain a lone surrogate")
     // A text has at least as many bytes as units, so that a far too large one is not encoded first.
     if (content.length > limit) return yield* tooLarge(content.length, limit)
-    const bytes = text ? encoder.encode(content) : Uint8Array.from(content)
+    const bytes = text ? encoder.encode((yield* Redaction).text(content)) : Uint8Array.from(content)
     if (bytes.length > limit) return yield* tooLarge(bytes.length, limit)
     const whole = hasher()
     whole.update(bytes)

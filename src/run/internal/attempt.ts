@@ -14,6 +14,7 @@ import * as EffectResult from "effect/Result"
 import type * as Actor from "../../Actor.ts"
 import * as Failure from "../../Failure.ts"
 import * as Artefacts from "../../journal/Artefacts.ts"
+import { Redaction } from "../../Redaction.ts"
 import * as Dependency from "../Dependency.ts"
 import * as Result from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
@@ -66,9 +67,16 @@ export const failure = (kind: Result.ErrorKind, reason: string, outcome: Dispatc
   }
 })
 
-const ofCause = (
+/** A reason is cut short afterwards, so that no half of a secret is left. */
+const ofCause = (cause: Cause.Cause<unknown>, outcome?: DispatchEnd): Effect.Effect<Answer> =>
+  Effect.flatMap(Failure.Classifier, (classifier) =>
+    Effect.map(Redaction, (rules) => answerOf(cause, classifier, rules, outcome))
+  )
+
+const answerOf = (
   cause: Cause.Cause<unknown>,
   classifier: (error: unknown) => Failure.Kind | undefined,
+  rules: Redaction,
   outcome?: DispatchEnd
 ): Answer => {
   const { error, kind } = Failure.classify(cause, classifier)
@@ -76,7 +84,7 @@ const ofCause = (
   const retryAfter = Failure.retryAfterOf(error)
   const dependency = Dependency.blame(error)
   return {
-    ...failure(kind ?? "defect", reason, outcome),
+    ...failure(kind ?? "defect", rules.text(reason), outcome),
     ...(dependency === undefined ? {} : { dependency }),
     ...(retryAfter === undefined ? {} : { retryAfterMillis: Duration.toMillis(retryAfter) })
   }
@@ -84,10 +92,7 @@ const ofCause = (
 
 /** What a cause says of itself, as the error of a result. */
 export const ofError = (cause: Cause.Cause<unknown>): Effect.Effect<Result.ErrorInfo> =>
-  Effect.map(Failure.Classifier, (classifier) => {
-    const { result } = ofCause(cause, classifier)
-    return result.error ?? { kind: "defect", reason: "no reason given" }
-  })
+  Effect.map(ofCause(cause), ({ result }) => result.error ?? { kind: "defect", reason: "no reason given" })
 
 /** What is asked of an output beyond its schema. */
 export type Judge = (result: Result.Envelope) => {
@@ -95,12 +100,20 @@ export type Judge = (result: Result.Envelope) => {
   readonly against?: string | undefined
 }
 
-const ofOutput = ({ seat }: Post, task: string, output: unknown, judge: Judge, at: number): Effect.Effect<Answer> => {
+const ofOutput = (
+  { seat }: Post,
+  task: string,
+  output: unknown,
+  judge: Judge,
+  at: number,
+  rules: Redaction
+): Effect.Effect<Answer> => {
   const check = (limit: number) =>
     Result.check(output, seat.worker.encodeOutput, {
       artefacts: seat.worker.artefacts,
       origin: { worker: seat.name, task, at },
-      limit
+      limit,
+      redact: rules.text
     })
   const checked = check(largest)
   if (EffectResult.isSuccess(checked)) return ofEnvelope(checked.success, judge)
@@ -150,7 +163,7 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
     return Effect.succeed(failure("transient", reason, "timed-out"))
   }
   if (error._tag === "ActorCrashed" && exit !== undefined && Exit.isFailure(exit)) {
-    return Effect.map(Failure.Classifier, (classifier) => ofCause(exit.cause, classifier, "crashed"))
+    return ofCause(exit.cause, "crashed")
   }
   return Effect.map(isDown(staff, post), (down) =>
     down
@@ -251,6 +264,8 @@ export const attemptAnew = (
 const ofJob = (post: Post, task: string, { exit }: Job, judge: Judge): Effect.Effect<Answer> => {
   if (exit === undefined) return Effect.die(new Error("a member answered before its work had ended"))
   return Exit.isSuccess(exit)
-    ? Clock.clockWith((clock) => ofOutput(post, task, exit.value, judge, clock.currentTimeMillisUnsafe()))
-    : Effect.map(Failure.Classifier, (classifier) => ofCause(exit.cause, classifier))
+    ? Effect.flatMap(Redaction, (rules) =>
+        Clock.clockWith((clock) => ofOutput(post, task, exit.value, judge, clock.currentTimeMillisUnsafe(), rules))
+      )
+    : ofCause(exit.cause)
 }

@@ -10,6 +10,7 @@ import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import * as Journal from "../../journal/Journal.ts"
+import { Redaction } from "../../Redaction.ts"
 import * as Autonomy from "../Autonomy.ts"
 import * as Budget from "../Budget.ts"
 import type * as Office from "../Office.ts"
@@ -22,6 +23,7 @@ import type { News } from "./news.ts"
 import { owned } from "./plain.ts"
 import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
+import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunUntrusted } from "./runErrors.ts"
 import { commandOf, type FromOutside } from "./word.ts"
 
@@ -44,6 +46,12 @@ const unreadable = (news: News): string | undefined => {
   return EffectResult.isFailure(read) ? read.failure : undefined
 }
 
+/** What somebody says, without the secrets in it. */
+const told = (news: FromOutside, rules: Redaction): FromOutside => {
+  const { at: _, ...rest } = redacted({ ...news, at: 0 }, rules)
+  return rest as FromOutside
+}
+
 /** Has an event from outside taken: by whoever carries the run out here, or straight into the journal. */
 const command = Effect.fnUntraced(function* (
   office: Pick<Office.Office, "live"> | undefined,
@@ -63,14 +71,15 @@ const command = Effect.fnUntraced(function* (
     if (refused !== notHere && refused !== alreadyAsked) return yield* refuse(refused)
   }
   const journal = yield* Journal.Journal
-  if (!(yield* journal.owns)) return yield* leave(journal, run, news)
+  const rules = yield* Redaction
+  if (!(yield* journal.owns)) return yield* leave(journal, run, told(news, rules))
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
     const { state } = yield* foldRun(run)
     const expected = state.version
     const listed = new Listed(state)
     const at = Math.floor(yield* Clock.currentTimeMillis)
-    const event: RunEvent = { ...news, at }
+    const event: RunEvent = redacted({ ...news, at }, rules)
     const next = applySaid(state, event)
     if (next === alreadyAsked) return
     if (typeof next === "string") return yield* refuse(next)

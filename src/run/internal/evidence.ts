@@ -43,7 +43,8 @@ export const shortenOutput = (text: string): string => {
  */
 export const settle = (
   evidence: ReadonlyArray<Evidence>,
-  origin: Origin | undefined
+  origin: Origin | undefined,
+  redact: (text: string) => string = (text) => text
 ): { readonly evidence: ReadonlyArray<Evidence>; readonly problems: ReadonlyArray<Problem> } => {
   const problems: Array<Problem> = []
   const settled = evidence.map((each, index): Evidence => {
@@ -57,7 +58,7 @@ export const settle = (
     }
     return {
       ...each,
-      ...(each.output === undefined ? {} : { output: shortenOutput(each.output) }),
+      ...(each.output === undefined ? {} : { output: shortenOutput(redact(each.output)) }),
       ...(origin === undefined ? {} : { worker: origin.worker, task: origin.task, at: each.at ?? origin.at })
     }
   })

@@ -15,7 +15,9 @@ import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import * as Stream from "effect/Stream"
 
+import { tellWarning } from "../../internal/telling.ts"
 import type * as Journal from "../../journal/Journal.ts"
+import { Redaction } from "../../Redaction.ts"
 import * as Decider from "../Decider.ts"
 import type { Change } from "../Health.ts"
 import type { Office } from "../Office.ts"
@@ -40,6 +42,7 @@ import { Outside } from "./outside.ts"
 import { sealed } from "./plain.ts"
 import { many } from "./problems.ts"
 import { reattach } from "./reattaching.ts"
+import { redacted } from "./redacting.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
 import { wordOf } from "./word.ts"
@@ -90,6 +93,7 @@ export class Executor {
   private readonly waitForMillis: number
   private readonly inbox: Inbox
   private readonly store: Store
+  private readonly rules: Redaction
   private readonly clock: Clock.Clock
   /** What was decided in this step and begins once it is committed. */
   private orders: Array<Beginning> = []
@@ -109,6 +113,7 @@ export class Executor {
   constructor(
     clock: Clock.Clock,
     store: Store,
+    rules: Redaction,
     office: Office,
     journal: Journal.Journal["Service"],
     run: string,
@@ -118,6 +123,7 @@ export class Executor {
   ) {
     this.clock = clock
     this.store = store
+    this.rules = rules
     this.inbox = new Inbox(office.staff.soon)
     this.office = office
     this.journal = journal
@@ -323,7 +329,8 @@ export class Executor {
   }
 
   /** Takes an event that may be refused; the reason when it was. */
-  private offer(event: RunEvent): string | undefined {
+  private offer(made: RunEvent): string | undefined {
+    const event = redacted(made, this.rules)
     const next = applySaid(this.state, event)
     if (typeof next === "string") return next
     this.state = next
@@ -364,7 +371,8 @@ export class Executor {
   private own: Array<News> | undefined
 
   /** Takes an event in; it is written by the next `write`. */
-  private take(event: RunEvent): void {
+  private take(made: RunEvent): void {
+    const event = redacted(made, this.rules)
     this.state = valid(applyEvent(this.state, event))
     this.fold.add(event)
     this.taken.push(event)
@@ -404,7 +412,7 @@ export class Executor {
       return Effect.void
     } catch (error) {
       this.onEvent = undefined
-      return Effect.logWarning(`Run: onEvent of ${this.run} threw and is not called again`, error)
+      return tellWarning(`Run: onEvent of ${this.run} threw and is not called again`, error)
     }
   }
 
@@ -665,7 +673,7 @@ export class Executor {
         tasks.get(task)?.dispatch?.id === dispatch ? [{ task, dispatch, usage }] : []
       )
       return Effect.map(this.suspend("asked", note, at, open), () => this.acknowledge())
-    }).pipe(Effect.catch((error) => Effect.logWarning(`Run: ${this.run} could not be left suspended`, error)))
+    }).pipe(Effect.catch((error) => tellWarning(`Run: ${this.run} could not be left suspended`, error)))
   }
 }
 
@@ -691,5 +699,9 @@ export const make = (
   fold?: Outcome.Fold | undefined
 ): Effect.Effect<Executor> =>
   Effect.flatMap(store, (store) =>
-    Clock.clockWith((clock) => Effect.sync(() => new Executor(clock, store, office, journal, run, manner, state, fold)))
+    Effect.flatMap(Redaction, (rules) =>
+      Clock.clockWith((clock) =>
+        Effect.sync(() => new Executor(clock, store, rules, office, journal, run, manner, state, fold))
+      )
+    )
   )

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
+import { tellWarning } from "../../internal/telling.ts"
 import * as Artefacts from "../../journal/Artefacts.ts"
 import * as Journal from "../../journal/Journal.ts"
 import type * as Outcome from "../Outcome.ts"
@@ -92,9 +93,7 @@ const referring = (store: Artefacts.Artefacts["Service"], event: RunEvent): Effe
       const { output: _, ...rest } = event.result
       return { ...event, result: { ...rest, outputRef: reference } }
     }),
-    Effect.catch((error) =>
-      Effect.as(Effect.logWarning(`Run: a large value stays in its event: ${error.message}`), event)
-    )
+    Effect.catch((error) => Effect.as(tellWarning(`Run: a large value stays in its event: ${error.message}`), event))
   )
 }
 

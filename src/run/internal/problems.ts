@@ -10,6 +10,10 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
 
+import { named } from "../../internal/redaction/keys.ts"
+import { concealing } from "../../internal/redaction/schemas.ts"
+import { defaults } from "../../Redaction.ts"
+
 /** @since 0.1.0 */
 export interface Problem extends Schema.Schema.Type<typeof Problem> {}
 
@@ -43,6 +47,7 @@ export const shorten = (text: string, limit: number): string =>
 
 /**
  * A short sight of any value. Objects are only counted, never printed: what lies in them is nobody's business in a log.
+ * Secrets are taken out of texts by the default rules.
  *
  * @since 0.1.0
  */
@@ -55,7 +60,7 @@ export const show = (value: unknown): string => {
 }
 
 const seen = (value: unknown): string => {
-  if (typeof value === "string") return JSON.stringify(shorten(value, shown))
+  if (typeof value === "string") return JSON.stringify(shorten(defaults.text(value), shown))
   if (typeof value === "bigint") return shorten(`${value}n`, shown)
   if (Object.is(value, -0)) return "-0"
   if (Array.isArray(value)) return value.length === 1 ? "[1 item]" : `[${value.length} items]`
@@ -143,6 +148,12 @@ const lookUp = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
   return value
 }
 
+/** Of what stands below the name of a secret, only that it is there. */
+const sightOf = (value: unknown, keys: ReadonlyArray<PropertyKey>): string => {
+  const secret = typeof value === "object" ? undefined : keys.findLast((key) => typeof key === "string" && named(key))
+  return secret === undefined ? show(value) : `a ${typeof value}`
+}
+
 /** @since 0.1.0 */
 export const problemsOf = (error: Schema.SchemaError, input: unknown): ReadonlyArray<Problem> =>
   format(error.issue).issues.map(({ message, path }) => {
@@ -151,7 +162,7 @@ export const problemsOf = (error: Schema.SchemaError, input: unknown): ReadonlyA
     return {
       path: pathOf(keys),
       expectation: expectationOf(message),
-      actual: actual === missing || message === unknownField ? "" : show(actual)
+      actual: actual === missing || message === unknownField ? "" : sightOf(actual, keys)
     }
   })
 
@@ -214,7 +225,7 @@ export const decoder = <T, E>(
 }
 
 /**
- * Encodes with a schema, with every problem as in {@link decoder}.
+ * Encodes with a schema, with every problem as in {@link decoder}. What the schema marks as a secret is taken out.
  *
  * @since 0.1.0
  */
@@ -222,7 +233,15 @@ export const encoder = <T, E>(
   schema: Schema.Codec<T, E>
 ): ((value: unknown) => Result.Result<E, ReadonlyArray<Problem>>) => {
   const encode = Schema.encodeUnknownResult(schema, { errors: "all" })
-  return (value) => guarded(() => Result.mapError(encode(value), (error) => problemsOf(error, value)))
+  const conceal = concealing(schema)
+  return (value) =>
+    guarded(() =>
+      Result.mapBoth(encode(value), {
+        onFailure: (error) => problemsOf(error, value),
+        // Where nothing is marked, it is as it was encoded; what stands in for a secret is a text.
+        onSuccess: (encoded) => conceal(encoded) as E
+      })
+    )
 }
 
 const guarded = <A>(run: () => Result.Result<A, ReadonlyArray<Problem>>): Result.Result<A, ReadonlyArray<Problem>> => {

@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
+import { Redaction } from "../../Redaction.ts"
 import type { Usage } from "../Result.ts"
 import type { RunState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
@@ -20,9 +21,9 @@ import type { News } from "./news.ts"
 import { overdue } from "./problems.ts"
 import type { Staff } from "./staff.ts"
 
-const lost = ({ order, worker }: Beginning, cause: Cause.Cause<never>): News => {
+const lost = ({ order, worker }: Beginning, cause: Cause.Cause<never>, rules: Redaction): News => {
   const { attempt, dispatch, task } = order
-  const { outcome, result } = failure("defect", Cause.pretty(cause), "failed")
+  const { outcome, result } = failure("defect", rules.text(Cause.pretty(cause)), "failed")
   const note = `${dispatch} was lost: ${result.error?.reason}`
   return { _tag: "Reported", task, dispatch, worker, attempts: attempt, outcome, result, note }
 }
@@ -96,17 +97,20 @@ export class Underway {
     return fiber
   }
 
+  private lost(beginning: Beginning, cause: Cause.Cause<never>): void {
+    this.tell(lost(beginning, cause, Context.get(this.context, Redaction)))
+  }
+
   private work(beginning: Beginning): Effect.Effect<void> {
     const { order, terms, work, worker } = beginning
     const { posts } = this.staff
     const post = posts.get(worker)
-    if (post === undefined)
-      return Effect.sync(() => this.tell(lost(beginning, Cause.die(`there is no worker ${worker}`))))
+    if (post === undefined) return Effect.sync(() => this.lost(beginning, Cause.die(`there is no worker ${worker}`)))
     const finished: Finished = {}
     return dispatch(this.staff, post, order, work, terms, this.tell, finished).pipe(
       // A run never waits for a dispatch that cannot report.
       Effect.catchCause((cause) =>
-        Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.tell(lost(beginning, cause)))
+        Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.lost(beginning, cause))
       ),
       // What had finished when it was called back is kept.
       Effect.onInterrupt(() =>
