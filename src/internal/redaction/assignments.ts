@@ -1,8 +1,8 @@
 /**
  * Secrets beside their names in a text: `NAME=value`, `name: value`, `"name": "value"`, `--name value`, header lines.
  *
- * A text is walked once from separator to separator. From each, a bounded number of characters is looked back for a name,
- * and a value ends where the next step begins.
+ * A text is walked once from separator to separator. From each, a bounded number of characters is looked back for a name.
+ * A value that is taken ends where the next step begins; one that is not is short, or ends at its quote.
  */
 import { longestName, type Named, isHarmless, isSecret, looksSecret } from "./keys.ts"
 import type { Span } from "./numbers.ts"
@@ -15,9 +15,6 @@ export interface Found {
 
 /** Characters that may stand between a name and its separator, and between the separator and the value. */
 const gap = 4
-
-/** The longest value that is read as one. */
-const longest = 16_384
 
 const isNamePart = (code: number): boolean =>
   (code >= 97 && code <= 122) || // a-z
@@ -49,7 +46,7 @@ const nameBefore = (text: string, end: number, least: number): readonly [from: n
 
 /** The end of a value in quotes, of which the first character is at `from`; the end of the text when none closes it. */
 const closing = (text: string, from: number, quote: number, escaped: boolean): number => {
-  const most = Math.min(text.length, from + longest)
+  const most = text.length
   for (let index = from; index < most; index++) {
     const code = text.charCodeAt(index)
     if (code === backslash) {
@@ -62,7 +59,7 @@ const closing = (text: string, from: number, quote: number, escaped: boolean): n
 
 /** The end of a line, also of one in a text that was escaped. */
 const lineEnd = (text: string, from: number, quote: number): number => {
-  const most = Math.min(text.length, from + longest)
+  const most = text.length
   for (let index = from; index < most; index++) {
     const code = text.charCodeAt(index)
     if (code === 10 || code === 13 || code === quote) return index
@@ -76,7 +73,7 @@ const lineEnd = (text: string, from: number, quote: number): number => {
 
 const ends = new Set(Array.from("\"'`,;&|)}]<>\\ \t\r\n", (character) => character.charCodeAt(0)))
 
-const wordEnd = (text: string, from: number, limit = longest): number => {
+const wordEnd = (text: string, from: number, limit = Number.POSITIVE_INFINITY): number => {
   const most = Math.min(text.length, from + limit)
   let index = from
   while (index < most && !ends.has(text.charCodeAt(index))) index++
@@ -178,7 +175,7 @@ const beside = (
     return to === undefined ? undefined : { rule, span: [from, to] }
   }
   if (/[{[(]/.test(text.charAt(from))) return undefined // what is in it has names of its own
-  const to = wordEnd(text, from, kind === "digits" ? 32 : longest)
+  const to = wordEnd(text, from, kind === "digits" ? 32 : undefined)
   const value = text.slice(from, to)
   if (!isSecret(kind, value)) return undefined
   // A colon and a blank stand in prose, too.

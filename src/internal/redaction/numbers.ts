@@ -39,18 +39,35 @@ const grouped = (groups: ReadonlyArray<string>, first: number): number => {
   return 0
 }
 
-const runs = /\d(?:[ -]?\d)*/g
+const isDigit = (code: number): boolean => code >= 48 && code <= 57
+
+/** Digits with at most one blank or hyphen between two of them, of the length of a card or more. */
+const runs = (text: string): ReadonlyArray<Span> => {
+  const spans: Array<Span> = []
+  for (let from = 0; from < text.length; from++) {
+    if (!isDigit(text.charCodeAt(from))) continue
+    let to = from + 1
+    for (;;) {
+      const code = text.charCodeAt(to)
+      if (isDigit(code)) to++
+      else if ((code === 32 || code === 45) && isDigit(text.charCodeAt(to + 1))) to += 2
+      else break
+    }
+    if (to - from >= 13) spans.push([from, to])
+    from = to
+  }
+  return spans
+}
 
 const isPartOfWord = (character: string | undefined): boolean => character !== undefined && /[\w-]/.test(character)
 
 /** Payment cards in a text: digits alone, or in the groups in which they are printed. */
 export const cards = (text: string): ReadonlyArray<Span> => {
   const spans: Array<Span> = []
-  for (const { 0: run, index } of text.matchAll(runs)) {
-    if (run.length < 13) continue
+  for (const [index, end] of runs(text)) {
     // More digits beside it, or letters, make it something else: a hash, an id.
-    if (isPartOfWord(text[index - 1]) || isPartOfWord(text[index + run.length])) continue
-    const groups = run.split(/[ -]/)
+    if (isPartOfWord(text[index - 1]) || isPartOfWord(text[end])) continue
+    const groups = text.slice(index, end).split(/[ -]/)
     const starts: Array<number> = []
     let at = index
     for (const group of groups) {
