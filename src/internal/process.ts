@@ -18,6 +18,7 @@ import { type ChildProcessHandle, ChildProcessSpawner } from "effect/process/Chi
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
+import { Redaction } from "../Redaction.ts"
 import { showPath } from "./errors.ts"
 import { consumeBoth, type Output, place, type Source, Tail } from "./output.ts"
 import {
@@ -149,6 +150,7 @@ export const init = <E, R, R2>(
     )
 
     const tail = new Tail()
+    const rules = yield* Redaction
     const { ready } = spec
     const seen = Deferred.makeUnsafe<void>()
     const broken = (stream: Source) => (error: PlatformError) =>
@@ -162,7 +164,7 @@ export const init = <E, R, R2>(
         path,
         output: spec.output,
         seen: (line, from) => {
-          if (from === "stderr") tail.add(line)
+          if (from === "stderr") tail.add(rules.text(line))
           if (ready._tag === "Output" && (ready.from === "both" || ready.from === from) && ready.matches(line)) {
             Deferred.doneUnsafe(seen, Effect.void)
           }

@@ -46,7 +46,7 @@ export class ProcessNotStarted extends Schema.TaggedError<ProcessNotStarted>("es
  *
  * - `exitCode` or `signal` is there, whichever the operating system told.
  * - `beforeReady`: it ended during the start, with whatever code.
- * - `stderrTail`: the last 20 lines that it wrote to stderr, each of at most 500 characters.
+ * - `stderrTail`: the last 20 lines that it wrote to stderr, each of at most 500 characters, without secrets (`Redaction`).
  *
  * It carries no kind: like a crash, it is restarted.
  *

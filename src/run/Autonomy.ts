@@ -38,7 +38,7 @@ import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
 import { Given } from "./internal/given.ts"
-import { decoder, Problem, sentences, shorten, thrown } from "./internal/problems.ts"
+import { decoder, Problem, sentences, shorten, shortened, thrown } from "./internal/problems.ts"
 
 const tiers = ["low", "medium", "full"] as const
 
@@ -303,7 +303,7 @@ export const confirm = (facts: Facts, asked: Policy = policy): Verdict => {
     if (typeof allowed !== "boolean") return no("The policy did not answer with yes or no") // A3
     return {
       allowed,
-      reason: reason.trim() === "" ? `The policy says ${allowed ? "yes" : "no"}` : shorten(reason, 500)
+      reason: reason.trim() === "" ? `The policy says ${allowed ? "yes" : "no"}` : shortened(reason, 500)
     }
   } catch (error) {
     return no(`The policy failed: ${shorten(thrown(error), 120)}`) // A3

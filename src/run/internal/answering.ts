@@ -13,7 +13,7 @@ import type { Answer } from "../RunState.ts"
 import type { Asking } from "./consulting.ts"
 import type { Hands } from "./hands.ts"
 import { aggregated, deliveries, mergeGroup, mergeOf } from "./merging.ts"
-import { type Problem, sentences, shorten, show } from "./problems.ts"
+import { type Problem, sentences, shorten, shortened, show } from "./problems.ts"
 import { openAtTheEnd } from "./wholly.ts"
 
 /** The result of the run itself. */
@@ -135,7 +135,7 @@ export const whole = (
       result.error?.reason ??
       (lacking === ""
         ? `The answer is ${result.status}`
-        : shorten(`The answer is ${result.status}: it lacks ${lacking}`, 500))
+        : shortened(`The answer is ${result.status}: it lacks ${lacking}`, 500))
   })
 }
 

@@ -34,7 +34,7 @@ import {
   problemsOf,
   sentence,
   sentences,
-  shorten,
+  shortened,
   show,
   thrown
 } from "./problems.ts"
@@ -226,7 +226,7 @@ export const ask = ({ consult, effect, subject }: Asking, tell: (news: News) => 
       Effect.sync(() => {
         const own = owned(answer, "the answer")
         if (EffectResult.isSuccess(own)) {
-          const said = typeof note === "string" ? shorten(note, 500) : "no note was given"
+          const said = typeof note === "string" ? shortened(note, 500) : "no note was given"
           return tell({ _tag: "Decided", consult, subject, answer: own.success, note: said, ...spent(usage) })
         }
         const error = { kind: "malformed" as const, reason: sentence(own.failure) }

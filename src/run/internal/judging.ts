@@ -7,7 +7,7 @@ import * as Acceptance from "../Acceptance.ts"
 import type { Contract } from "../Contract.ts"
 import type { Task } from "../Coordinator.ts"
 import type { Judge } from "./attempt.ts"
-import { shorten, show, thrown } from "./problems.ts"
+import { shortened, show, thrown } from "./problems.ts"
 
 const nothing = {}
 
@@ -30,7 +30,7 @@ export const judgeOf = (
       if (!accepted) {
         const open = findings.filter(({ mandatory, state }) => mandatory && state !== "met")
         const said = open.map(({ reason, requirement, state }) => `${requirement} is ${state}: ${reason}`).join("; ")
-        return { against: shorten(said, 500) }
+        return { against: shortened(said, 500) }
       }
     }
     const { output } = result
@@ -59,7 +59,7 @@ const validated = (
 ): string | undefined => {
   try {
     const sentences = validate(output, contract)
-    return sentences.length === 0 ? undefined : shorten(sentences.join("; "), 500)
+    return sentences.length === 0 ? undefined : shortened(sentences.join("; "), 500)
   } catch (error) {
     return `the validation threw: ${thrown(error)}`
   }

@@ -46,6 +46,14 @@ export const shorten = (text: string, limit: number): string =>
   text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
 
 /**
+ * A text from outside in short: secrets are taken out of it first, by the default rules, so that no half of one is left.
+ *
+ * @since 0.1.0
+ */
+export const shortened = (text: string, limit: number): string =>
+  text.length <= limit ? text : shorten(defaults.text(text), limit)
+
+/**
  * A short sight of any value. Objects are only counted, never printed: what lies in them is nobody's business in a log.
  * Secrets are taken out of texts by the default rules.
  *
@@ -204,7 +212,7 @@ export const sentences = (problems: ReadonlyArray<Problem>, subject?: string | u
  */
 export const thrown = (error: unknown): string => {
   try {
-    return shorten(String(Predicate.isError(error) ? error.message : error), 300)
+    return shortened(String(Predicate.isError(error) ? error.message : error), 300)
   } catch {
     return "an error that cannot be read"
   }

@@ -142,7 +142,7 @@ export const workOf = (run: () => unknown): number => {
       return result
     }
   try {
-    RegExp.prototype.exec = function (text: string) {
+    const countedExec = function (this: RegExp, text: string): RegExpExecArray | null {
       if (!counting) return exec.call(this, text)
       return uncounted(() => {
         const from = this.global || this.sticky ? this.lastIndex : 0
@@ -155,6 +155,7 @@ export const workOf = (run: () => unknown): number => {
         return found
       })
     }
+    Object.assign(RegExp.prototype, { exec: countedExec })
     const one = () => 1
     const reached = (self: string, result: unknown, from: unknown) =>
       1 + (Number(result) < 0 ? self.length : Number(result)) - Number(from ?? 0)
@@ -168,7 +169,7 @@ export const workOf = (run: () => unknown): number => {
     })
     run()
   } finally {
-    RegExp.prototype.exec = exec
+    Object.assign(RegExp.prototype, { exec })
     Object.assign(String.prototype, originals)
   }
   return work
