@@ -51,9 +51,10 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 
+import { atAGlance } from "./internal/redaction/glance.ts"
 import { named, type Named } from "./internal/redaction/keys.ts"
 import { secretMark } from "./internal/redaction/mark.ts"
-import { atAGlance, finder, finding, type Finder } from "./internal/redaction/patterns.ts"
+import { finder, finding, type Finder } from "./internal/redaction/patterns.ts"
 import { redactText, type TextRules } from "./internal/redaction/texts.ts"
 import { redactValue, type ValueRules } from "./internal/redaction/values.ts"
 

@@ -108,13 +108,6 @@ const forms: ReadonlyArray<readonly [rule: string, pattern: RegExp, accepts?: (s
 const tokenSign =
   /[_.JKSBCIA-](?<=(?:sk|[sr]k_live|[sr]k_test|whsec|gh[opsur]|_pat|gl(?:pat|dt|rt|cbt|ptt|soat|ft|imt|agent)|xox[a-z]|xapp|npm|pypi|shp(?:at|ca|pa|ss)|xai|gsk|pplx|r8|hf|sk_ant|lin_api|ntn|figd|dop_v1|nvapi|GOCSPX|AGE-SECRET)[_-]|eyJ|A[KSBC]|AI|(?:hv[bsr]|SG|ya29)\.|:A)|[Bb](?=earer|asic|EARER|ASIC)/
 
-/**
- * Whether a text may hold any secret at all, told by few characters: almost all that is short and harmless ends here.
- */
-export const atAGlance = (text: string): boolean => glance.test(text)
-
-const glance = /[:=_@-]|J|A(?:[KSBC]|Iz)|ya29|SG\.|hv[bsr]\.|\d\d[ -]?\d\d[ -]?\d|[Bb](?=earer|asic)|B(?=EARER|ASIC)/
-
 /** Nine digits or more, which may be grouped. */
 const numberSign = /\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d[ -]?\d/
 

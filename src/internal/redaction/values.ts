@@ -69,10 +69,8 @@ class Walk {
 
   value(value: unknown, depth: number, key = ""): unknown {
     if (--this.left < 0) return placeholder("too-large")
-    for (const { rule, test } of this.rules.tests) {
-      if (this.holds(test, value, key))
-        return typeof value === "string" && isPlaceholder(value) ? value : placeholder(rule)
-    }
+    const rule = this.rules.tests.length === 0 ? undefined : this.tested(value, key)
+    if (rule !== undefined) return typeof value === "string" && isPlaceholder(value) ? value : placeholder(rule)
     switch (typeof value) {
       case "string": {
         const text = this.rules.text(value)
@@ -93,13 +91,15 @@ class Walk {
     }
   }
 
-  /** A test that throws has not said that the value is harmless. */
-  private holds(test: (value: unknown, key: string) => boolean, value: unknown, key: string): boolean {
-    try {
-      return test(value, key)
-    } catch {
-      return true
-    }
+  /** The rule whose test says yes. One that throws has not said that the value is harmless. */
+  private tested(value: unknown, key: string): string | undefined {
+    return this.rules.tests.find(({ test }) => {
+      try {
+        return test(value, key)
+      } catch {
+        return true
+      }
+    })?.rule
   }
 
   private list(list: ReadonlyArray<unknown>, depth: number): unknown {
