@@ -166,6 +166,27 @@ describe("Effects.perform", () => {
       assert.deepStrictEqual([intended?.arguments, intended?.largeArguments], [undefined, 40_010])
     }).pipe(Effect.provide(Layer.mergeAll(Journal.layerMemory, Artefacts.layerMemory())))
   })
+
+  it.effect("R-303 R-305 answers without the secrets, before a crash and after it", () => {
+    const seen: Array<unknown> = []
+    const built = desk(() =>
+      Effects.perform({
+        name: "login",
+        run: () => Effect.succeed({ user: "ada", password: "correct horse" })
+      }).pipe(
+        Effect.tap((value) => Effect.sync(() => seen.push(value))),
+        Effect.as("ok")
+      )
+    )
+    return Effect.gen(function* () {
+      yield* elapse(killed(Run.start(built, options), tagged("Reported"), "before"), "1 minute")
+      yield* elapse(resume(built), "1 minute")
+      assert.deepStrictEqual(seen, [
+        { user: "ada", password: "[redacted:secret]" },
+        { user: "ada", password: "[redacted:secret]" }
+      ])
+    }).pipe(memory)
+  })
 })
 
 describe("Effects and the order of a run", () => {

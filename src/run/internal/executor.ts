@@ -12,8 +12,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as EffectResult from "effect/Result"
-import * as Stream from "effect/Stream"
 
 import { tellWarning } from "../../internal/telling.ts"
 import type * as Journal from "../../journal/Journal.ts"
@@ -25,7 +23,7 @@ import * as Outcome from "../Outcome.ts"
 import * as Recovery from "../Recovery.ts"
 import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
 import type { TaskState } from "../RunState.ts"
-import { applyEvent, applySaid, type Draft, fromOutside } from "./apply.ts"
+import { applyEvent, applySaid, type Draft } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
 import { nextDue, wakeAt } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
@@ -34,15 +32,17 @@ import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
-import { commit, fromRecord, toRecord } from "./log.ts"
+import { commit, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Sources } from "./orders.ts"
-import { byReference, readBack, type Store, store } from "./outputs.ts"
+import { byReference, type Store, store } from "./outputs.ts"
 import { Outside } from "./outside.ts"
 import { sealed } from "./plain.ts"
 import { many } from "./problems.ts"
 import { reattach } from "./reattaching.ts"
 import { redacted } from "./redacting.ts"
+import { reread } from "./rereading.ts"
+import { standingNews } from "./standingNews.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
 import { wordOf } from "./word.ts"
@@ -551,24 +551,7 @@ export class Executor {
     also: (() => void) | undefined
   ): Effect.Effect<void, Refused> {
     return Effect.gen({ self: this }, function* () {
-      if (conflict.expected === 0) return yield* conflict
-      const fold = Outcome.fold()
-      let state: Draft | undefined
-      let foreign = false
-      yield* this.journal.read(this.run).pipe(
-        Stream.runForEach((recorded) => {
-          const event = fromRecord(recorded)
-          if (EffectResult.isFailure(event)) return Effect.fail(conflict)
-          if (recorded.version > conflict.expected && !fromOutside.has(event.success._tag)) foreign = true
-          const next = applyEvent(state, event.success)
-          if (typeof next === "string") return Effect.fail(conflict)
-          state = next
-          fold.add(event.success)
-          return Effect.void
-        })
-      )
-      if (foreign || state === undefined) return yield* conflict
-      yield* Effect.catchTag(readBack(this.store, fold), "Lost", () => Effect.fail(conflict))
+      const { fold, state } = yield* reread(this.journal, this.store, this.run, conflict)
       this.state = state
       this.fold = fold
       this.version = state.version
@@ -599,28 +582,8 @@ export class Executor {
     })
   }
 
-  /** Where the staff stands, as far as the run does not know it yet. */
   private healthNow(at: number): ReadonlyArray<RunEvent> {
-    const { workers } = this.office.health.facts()
-    const known = this.state?.health
-    const events: Array<RunEvent> = []
-    for (const [worker, standing] of workers) {
-      const { status, until } = standing
-      if ((known?.get(worker)?.health ?? "healthy") === status) continue
-      events.push({
-        _tag: "HealthChanged",
-        at,
-        worker,
-        health: status,
-        ...(until === undefined ? {} : { until }),
-        note: `${worker} is ${status}`
-      })
-    }
-    for (const worker of known?.keys() ?? []) {
-      if (workers.has(worker)) continue
-      events.push({ _tag: "HealthChanged", at, worker, health: "healthy", note: `${worker} is healthy` })
-    }
-    return events
+    return standingNews(this.office.health.facts(), this.state?.health, at)
   }
 
   /** Gives an order again that was under way when the run was cut off. */

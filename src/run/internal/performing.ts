@@ -19,12 +19,13 @@ import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
+import { Redaction } from "../../Redaction.ts"
 import type { Options } from "../Effects.ts"
 import type { EffectEnd, EffectRecovery } from "../RunEvent.ts"
 import { canonical, digest } from "./canonical.ts"
 import { EffectError } from "./effectErrors.ts"
 import { owned } from "./plain.ts"
-import { decoder, encoder, sentences, shorten } from "./problems.ts"
+import { decoder, encoder, sentences, shortened } from "./problems.ts"
 import { reasonOf } from "./reasons.ts"
 
 /** What is to be done. `effect`: its key; `digest`: of its arguments. */
@@ -262,10 +263,23 @@ class Performing<A, E, R, E2, R2> {
 
   /** It has happened. */
   private done(restore: Restore, value: A, by: "run" | "probe"): Effect.Effect<Turn<A>, EffectError> {
-    const { book, codec, intent } = this
-    const record = EffectResult.flatMap(codec.encode(value), (json) =>
-      EffectResult.map(codec.decode(json), (read) => ({ json, read }))
-    )
+    const { codec } = this
+    return Effect.flatMap(Redaction, (rules) => {
+      // Whoever goes on with it gets what is recorded, as they would after a crash.
+      const record = EffectResult.flatMap(codec.encode(value), (said) => {
+        const json = said === undefined ? undefined : rules.value(said)
+        return EffectResult.map(codec.decode(json), (read) => ({ json, read }))
+      })
+      return this.record(restore, record, by)
+    })
+  }
+
+  private record(
+    restore: Restore,
+    record: EffectResult.Result<{ readonly json: Schema.Json | undefined; readonly read: A }, string>,
+    by: "run" | "probe"
+  ): Effect.Effect<Turn<A>, EffectError> {
+    const { book, intent } = this
     if (EffectResult.isFailure(record)) {
       const why = `it has happened, and what came of it cannot be recorded: ${record.failure}`
       return this.quarantine(restore, { effect: intent.effect, happened: true, why })
@@ -287,7 +301,7 @@ class Performing<A, E, R, E2, R2> {
     if (first === undefined || !cause.reasons.every(Cause.isFailReason) || this.isAmbiguous(first.error)) {
       return Effect.failCause(cause)
     }
-    const why = shorten(reasonOf(first.error), 300)
+    const why = shortened(reasonOf(first.error), 300)
     const ack = book.tell(intent, { _tag: "Settled", outcome: "failed", by: "run", why })
     return Effect.flatMap(restore(Deferred.await(ack)), () => {
       book.written(intent)
