@@ -182,8 +182,8 @@ describe("Effects.perform", () => {
       yield* elapse(killed(Run.start(built, options), tagged("Reported"), "before"), "1 minute")
       yield* elapse(resume(built), "1 minute")
       assert.deepStrictEqual(seen, [
-        { user: "ada", password: "[redacted:secret]" },
-        { user: "ada", password: "[redacted:secret]" }
+        { user: "ada", password: "[redacted:password]" },
+        { user: "ada", password: "[redacted:password]" }
       ])
     }).pipe(memory)
   })
