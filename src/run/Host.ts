@@ -240,7 +240,10 @@ const make = (office: Office.Office, options: Checked) =>
         const open = new Set(listed.map(({ run }) => run))
         yield* sweep(commands.filter(({ run }) => !open.has(run) && !live.has(run)))
         const spoken = new Set(commands.map(({ run }) => run))
-        return { runs: pick(listed, { now, live, spoken, asked }), wake: nextWake(listed) }
+        const runs = pick(listed, { now, live, spoken, asked })
+        // Who is taken up is not waited for: it may have to wait for its turn, and what fails would be tried without end.
+        const busy = new Set(runs)
+        return { runs, wake: nextWake(listed.filter(({ run }) => !busy.has(run) && !live.has(run))) }
       })
 
     return { journal, look, lost: Deferred.await(lost), one }

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Journal, JournalSqlite } from "espalier/journal"
 import { Host, Office, Plan, Run, type Worker } from "espalier/run"
@@ -394,6 +394,75 @@ describe("serve", () => {
       yield* pass("1 day")
       const { endedAt, status } = yield* Run.outcome("r1")
       assert.deepStrictEqual([status, endedAt], ["completed", 2 * 24 * 3_600_000])
+      yield* Fiber.interrupt(host)
+    }).pipe(Effect.scoped, memory)
+  )
+
+  const later = (answers: Effect.Effect<string>) =>
+    deskOf(
+      [Fake.worker("one", { size: 5, otherwise: "done" }), Fake.worker("two", { size: 5, answers: () => answers })],
+      plan([task("a"), task("b", { worker: "d.two", needs: ["a"], after: "1 day" })])
+    )
+
+  /** A journal that counts how often the list of runs is asked for. */
+  const counting = (journal: Journal.Journal["Service"]) => {
+    const looks = { count: 0 }
+    const runs: Journal.Journal["Service"]["runs"] = (filter) =>
+      Effect.suspend(() => {
+        looks.count += 1
+        return journal.runs(filter)
+      })
+    return { looks, journal: { ...journal, runs } }
+  }
+
+  it.effect("does not look without end while runs that are due wait for their turn", () =>
+    Effect.gen(function* () {
+      const office = yield* Office.open(later(Effect.as(Effect.sleep("10 seconds"), "late")), { log: false })
+      const { journal, looks } = counting(yield* Journal.Journal)
+      for (const id of ["r1", "r2", "r3"]) yield* Run.startIn(office, { id, input: "go" })
+      yield* TestClock.adjust("1 day")
+      const host = yield* Effect.forkChild(
+        Host.serve(office, { concurrency: 1 }).pipe(Effect.provideService(Journal.Journal, journal))
+      )
+      yield* settle
+      yield* pass("5 seconds")
+      assert.isAtMost(looks.count, 3)
+      for (let run = 0; run < 3; run++) yield* pass("10 seconds")
+      assert.deepStrictEqual(yield* listed, ["r1 completed accepted", "r2 completed accepted", "r3 completed accepted"])
+      yield* Fiber.interrupt(host)
+    }).pipe(Effect.scoped, memory)
+  )
+
+  it.effect("a run that is due and cannot go on is tried at the next look, not without end", () =>
+    Effect.gen(function* () {
+      const office = yield* Office.open(later(Effect.succeed("late")), { log: false })
+      const { journal, looks } = counting(yield* Journal.Journal)
+      yield* Run.startIn(office, { id: "r1", input: "go" })
+      yield* TestClock.adjust("1 day")
+      const unavailable = new Journal.JournalError({
+        reason: new Journal.JournalUnavailable({ location: "memory", problem: "io", detail: "down" })
+      })
+      let down = true
+      const taken: Array<string> = []
+      const host = yield* Effect.forkChild(
+        Host.serve(office, {
+          every: "1 minute",
+          onTaken: ({ result, run }) => void taken.push(`${run} ${result}`)
+        }).pipe(
+          Effect.provideService(Journal.Journal, {
+            ...journal,
+            read: (run, range) => (down ? Stream.fail(unavailable) : journal.read(run, range))
+          })
+        )
+      )
+      yield* settle
+      const [tries, count] = [taken.length, looks.count]
+      assert.isAtMost(tries, 2)
+      yield* pass("59 seconds")
+      assert.deepStrictEqual([taken.length, looks.count], [tries, count])
+      down = false
+      yield* pass("1 second")
+      assert.deepStrictEqual(taken.at(-1), "r1 finished")
       yield* Fiber.interrupt(host)
     }).pipe(Effect.scoped, memory)
   )

@@ -70,12 +70,14 @@ export class Appending {
 
   /** Asks for the heads that are not known; whose cannot be had is told so. */
   private missing(batch: ReadonlyArray<Pending>): Effect.Effect<ReadonlyArray<Pending>> {
-    const unknown = new Set<string>()
-    for (const { append } of batch) {
-      // A run that is begun is taken to be new: if it is not, its first row collides.
-      if (append.expected > 0 && this.heads.get(append.run) === undefined) unknown.add(append.run)
-    }
-    if (unknown.size === 0) return Effect.succeed(batch)
+    const first = new Map<string, number>()
+    for (const { append } of batch) if (!first.has(append.run)) first.set(append.run, append.expected)
+    // A run that is begun is taken to be new: if it is not, its first row collides. Whoever expects more than is known has seen
+    // what another owner wrote.
+    const unknown = [...first].flatMap(([run, expected]) =>
+      expected > (this.heads.get(run)?.version ?? 0) ? [run] : []
+    )
+    if (unknown.length === 0) return Effect.succeed(batch)
     const failed = new Map<string, JournalError>()
     return Effect.map(
       Effect.forEach(unknown, (run) =>
@@ -99,10 +101,16 @@ export class Appending {
       const next = new Map<string, Head>()
       const commits: Array<Commit> = []
       const placed: Array<Pending> = []
+      const later: Array<Pending> = []
       for (const each of batch) {
         const { expected, handled, listing, reviews, run } = each.append
         const head = next.get(run) ?? this.heads.get(run) ?? none
         if (head.version !== expected) {
+          if (next.has(run)) {
+            // It is too late only if what comes before it is written.
+            later.push(each)
+            continue
+          }
           each.outcome = Effect.fail(new VersionConflict({ run, expected, actual: head.version }))
           continue
         }
@@ -113,10 +121,11 @@ export class Appending {
       }
       if (placed.length === 0) return Effect.void
       const written = epoch === undefined ? this.ownership.lost : this.store.write(epoch, commits)
-      return Effect.matchEffect(written, {
+      const told = Effect.matchEffect(written, {
         onSuccess: (result) => (result === "written" ? this.written(placed, next) : this.again(placed, next, tries)),
         onFailure: (error) => this.failed(placed, next, error)
       })
+      return later.length === 0 ? told : Effect.andThen(told, this.write(later))
     })
   }
 

@@ -45,13 +45,18 @@ export class Gathering<A, E, W extends Waiting<A, E>> {
 
   /** Takes part, and answers with the outcome. Must not be interrupted. */
   join(one: W): Effect.Effect<A, E> {
-    this.queue.push(one)
-    if (this.led) {
-      return Effect.callback<A, E>((resume) => {
-        one.resume = resume
-      })
-    }
+    if (!this.led) return this.begin(one)
+    return Effect.callback<A, E>((resume) => {
+      // A turn may have passed before this, and with it the last write that was led. Who is in the queue can be told.
+      if (!this.led) return resume(this.begin(one))
+      one.resume = resume
+      this.queue.push(one)
+    })
+  }
+
+  private begin(one: W): Effect.Effect<A, E> {
     this.led = true
+    this.queue.push(one)
     return this.lead(one)
   }
 
@@ -72,7 +77,12 @@ export class Gathering<A, E, W extends Waiting<A, E>> {
     return Effect.suspend(() => {
       const batch = this.take()
       return Effect.andThen(
-        this.write(batch),
+        // A write that dies is told to those who are in it, and keeps nobody else waiting.
+        Effect.catchCause(this.write(batch), (cause) =>
+          Effect.sync(() => {
+            for (const each of batch) each.outcome ??= Effect.failCause(cause)
+          })
+        ),
         Effect.suspend(() => {
           for (const each of batch) if (each !== one) each.resume?.(outcomeOf(each))
           this.handOver()

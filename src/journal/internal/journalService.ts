@@ -97,6 +97,8 @@ export const service = (
           Effect.suspend(() => {
             const listener = (): void => void Queue.offerUnsafe(queue, undefined)
             listeners.add(listener)
+            // What was left before somebody listened is not told of by anything else.
+            listener()
             return Effect.as(
               listeners.size === 1
                 ? FiberHandle.run(
@@ -133,8 +135,10 @@ export const service = (
       Effect.suspend(() =>
         checked(checkRange(run), () =>
           owned((epoch) => {
-            appending.forget(run)
-            return store.remove(epoch, run)
+            const forget = (): void => appending.forget(run)
+            forget()
+            // An append that was written meanwhile is removed, too.
+            return Effect.tap(store.remove(epoch, run), () => Effect.sync(forget))
           })
         )
       )

@@ -75,8 +75,11 @@ export const makeMemory = (): Store => {
     ),
     write: (_, commits) =>
       Effect.sync(() => {
-        const collides = commits.some(({ rows: [first], run }) => {
-          return first !== undefined && (events.get(run)?.rows.length ?? 0) + 1 !== first.version
+        const lengths = new Map<string, number>()
+        const collides = commits.some(({ rows, run }) => {
+          const length = lengths.get(run) ?? events.get(run)?.rows.length ?? 0
+          lengths.set(run, length + rows.length)
+          return rows.length > 0 && length + 1 !== rows[0]?.version
         })
         if (collides) return "collision" as const
         for (const commit of commits) write(commit)

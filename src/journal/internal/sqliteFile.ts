@@ -45,6 +45,18 @@ const kindOf = (location: string): "file" | "folder" | "other" | "nothing" => {
  */
 export const touch = (location: string): void => closeSync(openSync(location, "a", 0o600))
 
+/**
+ * The same for a file that may be there and locked by this process: it is not opened then, because closing it again would give
+ * up all locks that this process has on it.
+ */
+export const touchUnopened = (location: string): void => {
+  try {
+    closeSync(openSync(location, "ax", 0o600))
+  } catch (cause) {
+    if (codeOf(cause) !== "EEXIST") throw cause
+  }
+}
+
 const create = (location: string): void => {
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
   touch(location)

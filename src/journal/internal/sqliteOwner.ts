@@ -7,7 +7,8 @@
  * means a dead owner; a lock that is held by an owner without a heartbeat means one that stands still.
  *
  * A claim takes the lock of the next epoch first and raises the epoch then, from the value that it has seen. Each epoch has
- * a file of its own, because the lock of an owner that stands still stays with it.
+ * a file of its own, because the lock of an owner that stands still stays with it. It is removed when its epoch is over, and not
+ * before: of a file that is not there any more everybody could have a lock.
  */
 import { rmSync } from "node:fs"
 import { hostname } from "node:os"
@@ -22,7 +23,7 @@ import type * as Scope from "effect/Scope"
 import type { Owner } from "../Journal.ts"
 import { because, JournalOwned, JournalUnavailable, type JournalError } from "./errors.ts"
 import { fencedOff } from "./ownership.ts"
-import { refused, touch } from "./sqliteFile.ts"
+import { refused, touchUnopened } from "./sqliteFile.ts"
 import { failWith, patiently, reasonOf, type Sqlite } from "./sqliteNode.ts"
 import type { Claim } from "./store.ts"
 
@@ -46,24 +47,16 @@ const lock = (location: string, epoch: number): Effect.Effect<Lock | undefined, 
     const path = lockFile(location, epoch)
     let database: DatabaseSync | undefined
     try {
-      touch(path)
+      touchUnopened(path)
     } catch (cause) {
       return Effect.fail(refused(location, cause))
     }
     try {
       database = new DatabaseSync(path, { timeout: 0 })
-      database.exec("BEGIN EXCLUSIVE")
+      // In memory, so that an owner that is killed leaves one file and not two.
+      database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE")
       const held = database
-      return Effect.succeed({
-        free: () => {
-          try {
-            // Whoever opens the file between these two finds the lock free, which it is.
-            rmSync(path, { force: true })
-          } finally {
-            held.close()
-          }
-        }
-      })
+      return Effect.succeed({ free: () => held.close() })
     } catch (cause) {
       try {
         database?.close()
@@ -175,7 +168,10 @@ export const claim = (
       Effect.andThen(
         // When it cannot be said, the free lock says it.
         Effect.ignore(wait(change(sqlite, release, epoch))),
-        Effect.sync(() => held.free())
+        Effect.andThen(
+          forget(location, epoch),
+          Effect.sync(() => held.free())
+        )
       )
     ),
     ({ epoch }): Claim => ({
