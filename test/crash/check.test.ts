@@ -15,8 +15,9 @@ const event = (version: number, type: string, data: Readonly<Record<string, stri
 
 const started = event(1, "RunStarted", {})
 const ordered = event(2, "Dispatched", { task: "one", dispatch: "a/one/1" })
-const ended = event(3, "TaskEnded", { task: "one" })
-const history = [started, ordered, ended]
+const intended = event(3, "EffectIntended", { task: "one", effect: "k1" })
+const ended = event(4, "TaskEnded", { task: "one" })
+const history = [started, ordered, intended, ended]
 
 const committed = (recorded: Journal.Recorded, life = 0): Line => ({
   _tag: "Committed",
@@ -33,7 +34,7 @@ const published = ({ at, type, version }: Journal.Recorded, life = 0): Line => (
 })
 const life = (life: number, a: number): Line => ({ _tag: "Life", life, versions: { a } })
 const begun = (life: number, dispatch = "a/one/1"): Line => ({ _tag: "Begun", life, run: "a", task: "one", dispatch })
-const done = (life: number): Line => ({ _tag: "Done", life, run: "a", task: "one", key: "k1" })
+const done = (life: number, key = "k1"): Line => ({ _tag: "Done", life, run: "a", task: "one", key })
 
 /** A run that was cut off with an order under way, and done at the second try. */
 const lines: ReadonlyArray<Line> = [
@@ -43,8 +44,10 @@ const lines: ReadonlyArray<Line> = [
   published(started),
   published(ordered),
   begun(0),
+  committed(intended),
+  published(intended),
   done(0),
-  life(1, 2),
+  life(1, 3),
   begun(1),
   committed(ended, 1),
   published(ended, 1)
@@ -65,18 +68,18 @@ describe("R-302 what is looked at after a kill", () => {
   })
 
   it("finds an acknowledged event that is gone, at the end and in the middle", () => {
-    assert.deepStrictEqual(found(seen({ history: [started, ordered] })), [
-      "lost: event 3 of a, acknowledged in life 1, is gone",
-      'lost: life 1 told of "TaskEnded 30 TaskEnded 3" of a, which is not its event 3'
+    assert.deepStrictEqual(found(seen({ history: [started, ordered, intended] })), [
+      "lost: event 4 of a, acknowledged in life 1, is gone",
+      'lost: life 1 told of "TaskEnded 40 TaskEnded 4" of a, which is not its event 4'
     ])
-    const gap = found(seen({ history: [started, ended] }))
+    const gap = found(seen({ history: [started, intended, ended] }))
     assert.include(gap, "lost: a has version 3 in place 2")
-    assert.include(gap, "lost: event 2 of a, acknowledged in life 0, is another one: TaskEnded")
+    assert.include(gap, "lost: event 2 of a, acknowledged in life 0, is another one: EffectIntended")
   })
 
   it("finds an acknowledged event that was changed", () => {
     const changed = { ...ordered, data: { ...(ordered.data as object), worker: "another" } }
-    assert.deepStrictEqual(found(seen({ history: [started, changed, ended] })), [
+    assert.deepStrictEqual(found(seen({ history: [started, changed, intended, ended] })), [
       "lost: event 2 of a, acknowledged in life 0, is another one: Dispatched"
     ])
   })
@@ -90,25 +93,37 @@ describe("R-302 what is looked at after a kill", () => {
   })
 
   it("finds an event that was told of in another order than it is in", () => {
-    const order = lines.map((line) => (line._tag === "Published" && line.life === 0 ? published(ordered) : line))
+    const order = lines.map((line) =>
+      line._tag === "Published" && line.what.includes(" 1") ? published(ordered) : line
+    )
     assert.deepStrictEqual(found(seen({ lines: order })), [
       'lost: life 0 told of "Dispatched 20 Dispatched 2" of a, which is not its event 1'
     ])
   })
 
   it("finds a finished task that is begun again", () => {
-    assert.deepStrictEqual(found(seen({ lines: [...lines, life(2, 3), begun(2)] })), [
-      "repeated: one of a had ended at version 3, and life 2 began a/one/1 again"
+    assert.deepStrictEqual(found(seen({ lines: [...lines, life(2, 4), begun(2)] })), [
+      "repeated: one of a had ended at version 4, and life 2 began a/one/1 again"
     ])
   })
 
   it("D57 finds work that begins before its order is written down, or without one", () => {
     const early = [life(0, 0), committed(started), begun(0), committed(ordered)]
     assert.deepStrictEqual(found(seen({ lines: early })), [
-      "lost: a/one/1 was begun in life 0 before its order, version 2, was written down"
+      "lost: a/one/1 was begun in life 0 before version 2, which says so, was written down"
     ])
     assert.deepStrictEqual(found(seen({ lines: [...lines, begun(1, "a/two/1")] })), [
       "lost: a/two/1 was begun in life 1 and is not in the journal"
+    ])
+  })
+
+  it("D57 finds an effect that happens before its intent is written down, or without one", () => {
+    const early = [life(0, 0), committed(started), committed(ordered), begun(0), done(0), committed(intended)]
+    assert.deepStrictEqual(found(seen({ lines: early })), [
+      "lost: the effect k1 of one was begun in life 0 before version 3, which says so, was written down"
+    ])
+    assert.deepStrictEqual(found(seen({ lines: [...lines, done(1, "k2")] })), [
+      "lost: the effect k2 of one was begun in life 1 and is not in the journal"
     ])
   })
 
@@ -120,9 +135,10 @@ describe("R-302 what is looked at after a kill", () => {
 })
 
 describe("R-302 what an end is compared with", () => {
-  const end = (status: string, effects: ReadonlyArray<string> = ["k1"]): End => ({
-    essences: { a: { status, results: [{ task: "one", output: 1 }] } },
-    effects: new Set(effects)
+  const end = (status: string, effects: ReadonlyArray<string> = ["k1"], orders = ["a/one/1"]): End => ({
+    runs: { a: { whole: { status, results: [{ task: "one", output: 1 }] }, orders: { one: orders } } },
+    effects: new Set(effects),
+    asked: new Set()
   })
   const differences = (is: End) => compare(is, end("completed")).map(({ kind, what }) => `${kind}: ${what}`)
 
@@ -134,9 +150,17 @@ describe("R-302 what an end is compared with", () => {
     assert.deepStrictEqual(differences(end("partial")), [
       'lost: the outcome of a.status is "partial", undisturbed "completed"'
     ])
-    assert.deepStrictEqual(differences({ ...end("completed"), essences: {} }), [
+    assert.deepStrictEqual(differences({ ...end("completed"), runs: {} }), [
       'lost: the outcome of a is nothing, undisturbed {"status":"completed","results":[{"task":"one","output":1}]}'
     ])
+  })
+
+  it("has another order for a task, unless people were asked about it", () => {
+    const another = end("completed", ["k1"], ["a/one/1", "a/one/2"])
+    assert.deepStrictEqual(differences(another), [
+      'lost: the outcome of a.orders.one.1 is "a/one/2", undisturbed nothing'
+    ])
+    assert.deepStrictEqual(differences({ ...another, asked: new Set(["a one"]) }), [])
   })
 
   it("lacks an effect, or has one too many", () => {

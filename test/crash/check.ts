@@ -81,38 +81,53 @@ const published = ({ histories, lines }: Seen): ReadonlyArray<Violation> => {
   return found
 }
 
-/** A task that had ended when a life began is not begun in it, and no order is carried out that is not written down. */
-const tasks = ({ histories, lines }: Seen): ReadonlyArray<Violation> => {
-  const found: Array<Violation> = []
-  const base = bases(lines)
-  const ends = new Map<string, number>()
-  const orders = new Map<string, number>()
+/** The versions of the events of a kind, by a field of theirs. */
+const versionsOf = ({ histories }: Seen, type: string, key: (run: string, event: Journal.Recorded) => string) => {
+  const versions = new Map<string, number>()
   for (const [run, events] of histories) {
-    for (const event of events) {
-      const task = field(event, "task")
-      if (event.type === "TaskEnded") ends.set(`${run} ${String(task)}`, event.version)
-      if (event.type === "Dispatched") orders.set(String(field(event, "dispatch")), event.version)
-    }
+    for (const event of events) if (event.type === type) versions.set(key(run, event), event.version)
   }
-  const written = new Map<string, number>()
-  // A commit of which the answer was lost is only known by what is told of it.
-  const told = new Map<string, number>()
-  for (const line of lines) {
-    if (line._tag !== "Committed" && line._tag !== "Published" && line._tag !== "Begun") continue
-    const { life, run } = line
-    const begun = base(life, run)
-    if (line._tag === "Published") told.set(`${life} ${run}`, 1 + (told.get(`${life} ${run}`) ?? begun))
-    if (line._tag === "Committed") written.set(`${life} ${run}`, line.version)
-    if (line._tag !== "Begun") continue
-    const { dispatch, task } = line
+  return versions
+}
+
+/** A task that had ended when a life began is not begun in it. */
+const tasks = (seen: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  const base = bases(seen.lines)
+  const ends = versionsOf(seen, "TaskEnded", (run, event) => `${run} ${String(field(event, "task"))}`)
+  for (const { dispatch, life, run, task } of of(seen.lines, "Begun")) {
     const end = ends.get(`${run} ${task}`)
-    if (end !== undefined && end <= begun) {
+    if (end !== undefined && end <= base(life, run)) {
       found.push(repeated(`${task} of ${run} had ended at version ${end}, and life ${life} began ${dispatch} again`))
     }
-    const order = orders.get(dispatch)
-    if (order === undefined) found.push(lost(`${dispatch} was begun in life ${life} and is not in the journal`))
-    else if (order > Math.max(begun, written.get(`${life} ${run}`) ?? 0, told.get(`${life} ${run}`) ?? 0)) {
-      found.push(lost(`${dispatch} was begun in life ${life} before its order, version ${order}, was written down`))
+  }
+  return found
+}
+
+/** No order is carried out, and nothing is done outside, before it is written down. */
+const written = (seen: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  const base = bases(seen.lines)
+  const orders = versionsOf(seen, "Dispatched", (_, event) => String(field(event, "dispatch")))
+  const intents = versionsOf(seen, "EffectIntended", (_, event) => String(field(event, "effect")))
+  const committed = new Map<string, number>()
+  // A commit of which the answer was lost is only known by what is told of it.
+  const told = new Map<string, number>()
+  for (const line of seen.lines) {
+    if (line._tag === "Life" || line._tag === "Crossed") continue
+    const { life, run } = line
+    const key = `${life} ${run}`
+    const begun = base(life, run)
+    if (line._tag === "Published") told.set(key, 1 + (told.get(key) ?? begun))
+    else if (line._tag === "Committed") committed.set(key, line.version)
+    else {
+      const what = line._tag === "Begun" ? line.dispatch : `the effect ${line.key} of ${line.task}`
+      const version = line._tag === "Begun" ? orders.get(line.dispatch) : intents.get(line.key)
+      const known = Math.max(begun, committed.get(key) ?? 0, told.get(key) ?? 0)
+      if (version === undefined) found.push(lost(`${what} was begun in life ${life} and is not in the journal`))
+      else if (version > known) {
+        found.push(lost(`${what} was begun in life ${life} before version ${version}, which says so, was written down`))
+      }
     }
   }
   return found
@@ -136,17 +151,23 @@ export const check = (seen: Seen): ReadonlyArray<Violation> => [
   ...acknowledged(seen),
   ...published(seen),
   ...tasks(seen),
+  ...written(seen),
   ...effects(seen)
 ]
 
 /** What a run came to, without the times and tries that a kill may change. */
-export const essence = (outcome: Outcome.Outcome): unknown => ({
-  status: outcome.status,
-  stopReason: outcome.stopReason,
-  degraded: outcome.degraded,
-  output: outcome.output,
-  missing: outcome.missing,
-  results: Object.values(outcome.results)
+export interface Essence {
+  readonly whole: unknown
+  /** Its orders, by task. */
+  readonly orders: Readonly<Record<string, ReadonlyArray<string>>>
+}
+
+const essence = (outcome: Outcome.Outcome): Essence => {
+  const orders: Record<string, ReadonlyArray<string>> = {}
+  for (const { dispatch, outcome: end, task, worker } of outcome.dispatches) {
+    orders[task] = [...(orders[task] ?? []), `${dispatch} ${worker} ${end}`]
+  }
+  const results = Object.values(outcome.results)
     .map(({ confidence, missing, output, status, task, worker }) => ({
       task,
       status,
@@ -155,29 +176,33 @@ export const essence = (outcome: Outcome.Outcome): unknown => ({
       confidence,
       missing
     }))
-    .toSorted((a, b) => (a.task < b.task ? -1 : 1)),
-  dispatches: outcome.dispatches
-    .map(({ dispatch, outcome, worker }) => `${dispatch} ${worker} ${outcome}`)
-    .toSorted((a, b) => (a < b ? -1 : 1))
-})
+    .toSorted((a, b) => (a.task < b.task ? -1 : 1))
+  const { degraded, missing, output, status, stopReason } = outcome
+  return { whole: { status, stopReason, degraded, output, missing, results }, orders }
+}
 
-/** What an end must be: as that of a world in which nobody was killed. */
+/** What an end must be: as that of a world in which nobody was killed. `asked`: tasks of which people were asked. */
 export interface End {
-  readonly essences: Readonly<Record<string, unknown>>
+  readonly runs: Readonly<Record<string, Essence>>
   readonly effects: ReadonlySet<string>
+  readonly asked: ReadonlySet<string>
 }
 
 /** The end of a world. */
-export const endOf = (lines: ReadonlyArray<Line>, outcomes: ReadonlyArray<Outcome.Outcome>): End => ({
-  essences: Object.fromEntries(outcomes.map((outcome) => [outcome.run, essence(outcome)])),
-  effects: new Set(of(lines, "Done").map(({ key }) => key))
+export const endOf = (seen: Seen, outcomes: ReadonlyArray<Outcome.Outcome>): End => ({
+  runs: Object.fromEntries(outcomes.map((outcome) => [outcome.run, essence(outcome)])),
+  effects: new Set(of(seen.lines, "Done").map(({ key }) => key)),
+  asked: new Set(versionsOf(seen, "ReviewOpened", (run, event) => `${run} ${String(field(event, "task"))}`).keys())
 })
 
-/** How an end differs from the one that it has to be. */
+/** How an end differs from the one that it has to be. Who was asked about has another order after the answer. */
 export const compare = (end: End, undisturbed: End): ReadonlyArray<Violation> => {
   const found: Array<Violation> = []
-  for (const [run, wanted] of Object.entries(undisturbed.essences)) {
-    const difference = differing(end.essences[run], wanted, run)
+  for (const [run, wanted] of Object.entries(undisturbed.runs)) {
+    const is = end.runs[run]
+    const orders = { ...is?.orders }
+    for (const [task, each] of Object.entries(wanted.orders)) if (end.asked.has(`${run} ${task}`)) orders[task] = each
+    const difference = differing(is?.whole, wanted.whole, run) ?? differing(orders, wanted.orders, `${run}.orders`)
     if (difference !== undefined) found.push(lost(`the outcome of ${difference}`))
   }
   for (const key of undisturbed.effects) if (!end.effects.has(key)) found.push(lost(`the effect ${key} did not happen`))

@@ -6,12 +6,12 @@
  */
 import { writeSync } from "node:fs"
 
-import { Cause, Effect, Exit, Fiber, Layer, Schedule } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Option, Schedule } from "effect"
 import { Artefacts, Journal } from "espalier/journal"
 import { Office, type Outcome, Run, type RunEvent } from "espalier/run"
 
 import { desk, Outside } from "./desk.ts"
-import { pen } from "./outside.ts"
+import { pen, readLines } from "./outside.ts"
 import { type Point, Seams } from "./seams.ts"
 import { layerStore, type Store } from "./store.ts"
 
@@ -29,6 +29,9 @@ export interface Settings {
 }
 
 const isOwned = ({ reason }: Journal.JournalError): boolean => reason._tag === "JournalOwned"
+
+/** What comes of something that is done under a key. */
+export const receiptOf = (key: string): string => `receipt ${key}`
 
 /** What an event that is told of is known by; a large output is told with its value. */
 export const whatOf = (event: Pick<RunEvent.RunEvent, "_tag" | "at" | "note">): string =>
@@ -56,13 +59,23 @@ export const live = (
         Effect.map(Artefacts.Artefacts, (artefacts) => seams.artefacts(artefacts))
       )
     ).pipe(Layer.provide(layerStore(store)))
+    const known = (key: string): string | undefined =>
+      readLines(outside).some((line) => line._tag === "Done" && line.key === key) ? receiptOf(key) : undefined
     const world = Layer.succeed(Outside, {
       begun: ({ dispatch, run, task }) =>
         Effect.sync(() => {
           seams.cross("begin of work")
           tell({ _tag: "Begun", run, task, dispatch })
           seams.cross("work")
-        })
+        }),
+      act: ({ key, name, once, order: { run, task } }) =>
+        Effect.sync(() => {
+          seams.cross(`before ${name}`)
+          if (!once || known(key) === undefined) tell({ _tag: "Done", run, task, key })
+          seams.cross(`after ${name}`)
+          return receiptOf(key)
+        }),
+      find: (key) => Effect.sync(() => Option.fromUndefinedOr(known(key)))
     })
     const program = Effect.gen(function* () {
       const journal = yield* Journal.Journal

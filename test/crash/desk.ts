@@ -1,22 +1,40 @@
 /**
- * The desk that is killed: several domains, a plan with a fan-out, a passing failure, a task with tasks of its own, and an
- * output that is too large for the journal.
+ * The desk that is killed: several domains, a plan with a fan-out, a passing failure, a task with tasks of its own, an output
+ * that is too large for the journal, and things that are done outside.
+ *
+ * | effect | done by | when nobody knows whether it has happened |
+ * |---|---|---|
+ * | `book` | some items, the second step of the audit | a person is asked |
+ * | `mark` | other items, the print | it is done again under the same key, which whoever is called knows |
+ * | `publish` | the report | it is asked for outside |
  */
-import { Context, Effect, Schema } from "effect"
+import { Context, Effect, type Option, Schema } from "effect"
 import { Failure } from "espalier"
-import { Desk, Domain, Pipeline, Plan, Worker } from "espalier/run"
+import { Desk, Domain, Effects, Pipeline, Plan, Worker } from "espalier/run"
 
-/** What workers do outside. */
+/** What is outside. */
 export class Outside extends Context.Service<
   Outside,
   {
     /** Told when a worker was given an order; nothing comes of it. */
     readonly begun: (order: Pick<Worker.Order, "run" | "task" | "dispatch">) => Effect.Effect<void>
+    /** Does something under a key; with `once`, not again under the same one. Answers with a receipt. */
+    readonly act: (act: {
+      readonly name: string
+      readonly key: string
+      readonly order: Pick<Worker.Order, "run" | "task">
+      readonly once: boolean
+    }) => Effect.Effect<string>
+    /** The receipt of what has happened under a key. */
+    readonly find: (key: string) => Effect.Effect<Option.Option<string>>
   }
 >()("espalier/test/crash/Outside") {}
 
 /** Long enough for the work of several workers to overlap. */
 const working = Effect.sleep("12 millis")
+
+type Order = Worker.Order<{ readonly from: ReadonlyArray<number> }>
+type Work<A> = Effect.Effect<A, Failure.Failure | Effects.EffectError, Outside | Effects.Effects>
 
 /** A worker that is seen when it is given an order. */
 const seen = <A>(name: string, output: Schema.Codec<A, Schema.Json>, size: number, work: (order: Order) => Work<A>) =>
@@ -32,28 +50,60 @@ const seen = <A>(name: string, output: Schema.Codec<A, Schema.Json>, size: numbe
       })
   })
 
-type Order = Worker.Order<{ readonly from: ReadonlyArray<number> }>
-type Work<A> = Effect.Effect<A, Failure.Failure, Outside>
+/** Does something outside, in one of the three ways. Answers with the length of the receipt. */
+const act = (name: "book" | "mark" | "publish", order: Order) =>
+  Effect.gen(function* () {
+    const outside = yield* Outside
+    const receipt = yield* Effects.perform({
+      name,
+      args: { task: order.task, from: order.input.from },
+      run: (key) => outside.act({ name, key, order, once: name === "mark" }),
+      idempotent: name === "mark",
+      ...(name === "publish" ? { probe: outside.find } : {})
+    })
+    return receipt.length
+  })
 
 const sum = ({ input: { from } }: Order): number => from.reduce((total, each) => total + each, 0)
 
 const add = seen("add", Schema.Int, 2, (order) => Effect.as(working, sum(order)))
 
+const books = ["item-1", "item-3", "weigh"]
+const marks = ["item-2", "item-5"]
+
 const square = seen("square", Schema.Int, 3, (order) =>
   Effect.gen(function* () {
     yield* working
-    // One of the six is unlucky at its first try.
-    if (order.task === "item-3" && order.attempt === 1) return yield* Failure.transient("too busy just now")
-    return sum(order) ** 2
+    const task = order.task.split("/").at(-1) ?? ""
+    const receipt = books.includes(task)
+      ? yield* act("book", order)
+      : marks.includes(task)
+        ? yield* act("mark", order)
+        : 0
+    // One of the six is unlucky at its first try, after it has done something.
+    if (task === "item-3" && order.attempt === 1) return yield* Failure.transient("too busy just now")
+    return sum(order) ** 2 + receipt
   })
 )
 
 /** Well beyond what the journal takes into an event. */
-export const largeBytes = 80_000
+const largeBytes = 80_000
 
-const print = seen("print", Schema.String, 1, (order) => Effect.as(working, `${sum(order)}:${"x".repeat(largeBytes)}`))
+const print = seen("print", Schema.String, 1, (order) =>
+  Effect.gen(function* () {
+    const receipt = yield* act("mark", order)
+    yield* working
+    return `${sum(order) + receipt}:${"x".repeat(largeBytes)}`
+  })
+)
 
-const check = seen("check", Schema.Int, 1, (order) => Effect.as(working, sum(order) % 97))
+const check = seen("check", Schema.Int, 1, (order) =>
+  Effect.gen(function* () {
+    yield* working
+    const receipt = order.task === "report" ? yield* act("publish", order) : 0
+    return (sum(order) + receipt) % 97
+  })
+)
 
 const numbers = (accepted: Readonly<Record<string, Schema.Json>>): ReadonlyArray<number> =>
   Object.values(accepted).map((each) => (typeof each === "string" ? each.length : Number(each)))

@@ -15,7 +15,7 @@ import { check, compare, type End, endOf, type Violation } from "./check.ts"
 import type { Ending, Manner } from "./life.ts"
 import { type Case, caseOf, type Crossing, type Kill, plan, sentence } from "./points.ts"
 import type { Point } from "./seams.ts"
-import { liveOn, look, makeWorld, outcomes, type World } from "./world.ts"
+import { answer, liveOn, look, makeWorld, outcomes, type World } from "./world.ts"
 
 /** What is tried. */
 export interface Options {
@@ -39,6 +39,8 @@ export interface Found extends Violation {
 /** What came of it. */
 export interface Report {
   readonly kills: number
+  /** How many effects were left to people. */
+  readonly answered: number
   readonly found: ReadonlyArray<Found>
 }
 
@@ -67,25 +69,37 @@ const hung = (ending: Ending): ReadonlyArray<Violation> => {
   return [{ kind: "hung", what }]
 }
 
+/** Lives on until the runs are over or the process is killed; people who are asked in between answer. */
+const goOn = (world: World, manner: Manner, told: Parameters<typeof liveOn>[2] = {}) =>
+  Effect.gen(function* () {
+    for (let rounds = 0; rounds < 20; rounds++) {
+      const ending = yield* liveOn(world, manner, told)
+      if (ending._tag !== "waiting") return ending
+      yield* answer(world)
+    }
+    return { _tag: "hung" } satisfies Ending
+  })
+
 /** Lives on without a kill to the end of all runs, and looks at it. */
 export const toTheEnd = (world: World, manner: Manner, undisturbed: End) =>
   Effect.gen(function* () {
-    const ending = yield* liveOn(world, manner)
+    const ending = yield* goOn(world, manner)
     if (ending._tag !== "over") return hung(ending)
     const last = yield* look(world)
-    return [...check(last), ...compare(endOf(last.lines, yield* outcomes(world)), undisturbed)]
+    return [...check(last), ...compare(endOf(last, yield* outcomes(world)), undisturbed)]
   })
 
 /** The server dies, or cuts off everybody, in the middle of a life, which has to go on with it. */
 const strike = ({ server, ...manner }: Room, world: World, kill: Kill) => {
   const { cut = Effect.void, restart = () => Effect.void } = server ?? {}
   const onSignal = Effect.orDie(kill.server === "cut" ? cut : restart())
-  return liveOn(world, { ...manner, onSignal }, { point: kill.point, signal: "nothing" })
+  return goOn(world, { ...manner, onSignal }, { point: kill.point, signal: "nothing" })
 }
 
 /** What a case came to: the kills that were made, those of which the point was not met, and what does not hold. */
 interface Tried {
   readonly made: number
+  readonly answered: number
   readonly missed: ReadonlyArray<Kill>
   readonly found: ReadonlyArray<Found>
 }
@@ -116,13 +130,13 @@ const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End,
         const struck = yield* strike(room, world, kill)
         if (struck._tag !== "over") {
           note(kill, `${kill.server} ${sentence(point)}`, hung(struck))
-          return { made, missed, found } satisfies Tried
+          return { made, answered: world.answered, missed, found } satisfies Tried
         }
         made += 1
         last = kill
         continue
       }
-      const ending = yield* liveOn(world, room, { point })
+      const ending = yield* goOn(world, room, { point })
       if (ending._tag === "killed") {
         made += 1
         last = kill
@@ -132,12 +146,12 @@ const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End,
         missed.push(kill)
       } else {
         note(kill, `before it was killed ${sentence(point)}`, hung(ending))
-        return { made, missed, found } satisfies Tried
+        return { made, answered: world.answered, missed, found } satisfies Tried
       }
     }
     note(last, "at the end", yield* toTheEnd(world, room, undisturbed))
     rmSync(world.folder, { recursive: true, force: true })
-    return { made, missed, found } satisfies Tried
+    return { made, answered: world.answered, missed, found } satisfies Tried
   })
 
 /** The undisturbed life: its end, and the boundaries that it came by. */
@@ -150,7 +164,7 @@ export const undisturbed = (world: World, manner: Manner) =>
     const found = check(last)
     if (found.length > 0) return yield* wrong(found)
     const trace = last.lines.filter((line): line is Crossing => line._tag === "Crossed")
-    return { end: endOf(last.lines, yield* outcomes(world)), trace }
+    return { end: endOf(last, yield* outcomes(world)), trace }
   })
 
 /** Kills of which the point was not met are tried again in a world of their own, a little earlier. */
@@ -172,7 +186,7 @@ export const crashTest = ({ only, points, script, seed, server, told = () => {} 
     const planned = plan(seed, points, trace, server !== undefined)
     let cases = planned.filter(({ kills }) => only === undefined || kills.some(({ number }) => number === only))
     const found: Array<Found> = []
-    let kills = 0
+    let [kills, answered] = [0, 0]
     for (let round = 0; cases.length > 0; round++) {
       if (round > 6) return yield* Effect.die(new Error(`points that are never met: ${JSON.stringify(cases)}`))
       const tryAll = (cases: ReadonlyArray<Case>, concurrency: number) =>
@@ -197,11 +211,12 @@ export const crashTest = ({ only, points, script, seed, server, told = () => {} 
       ]
       for (const each of tried) {
         kills += each.made
+        answered += each.answered
         found.push(...each.found)
       }
       cases = tried.flatMap(({ missed }) => missed).map((kill, index) => again(kill, planned.length + index + 1))
     }
-    return { kills, found } satisfies Report
+    return { kills, answered, found } satisfies Report
   }).pipe(Effect.scoped)
 
 /** The closing line. */

@@ -59,5 +59,6 @@ const report = await Effect.runPromise(
 for (const kill of new Set(report.found.map(({ kill }) => kill))) {
   console.log(`again: npm run crash-test -- --store ${store} --points ${points} --seed ${seed} --only ${kill}`)
 }
+console.log(`${report.answered} effects were left to people, who looked`)
 console.log(closing(report))
 process.exitCode = report.found.length === 0 ? 0 : 1

@@ -68,9 +68,9 @@ describe("A process that stands still for longer than its lease", () => {
         const refused = yield* liveOn(world, { cache })
         assert.strictEqual(refused._tag, "failed")
         assert.match(refused._tag === "failed" ? refused.told : "", /are carried out by another process/)
-        assert.deepStrictEqual(yield* liveOn(world, { cache, bound: "30 seconds" }, { patient: true }), {
-          _tag: "over"
-        })
+        const second = yield* liveOn(world, { cache, bound: "30 seconds" }, { patient: true })
+        // It may have to ask people what became of an effect that the first one was about to do.
+        assert.include(["over", "waiting"], second._tag)
         const before = yield* look(world)
 
         frozen.signal("SIGCONT")

@@ -7,7 +7,7 @@ import { Journal } from "espalier/journal"
 import { Run } from "espalier/run"
 
 import type { Seen } from "./check.ts"
-import type { Settings } from "./child.ts"
+import { receiptOf, type Settings } from "./child.ts"
 import { type Ending, live, type Manner } from "./life.ts"
 import { readLines } from "./outside.ts"
 import { layerStore, type Store } from "./store.ts"
@@ -19,6 +19,8 @@ export interface World {
   readonly outside: string
   readonly runs: ReadonlyArray<string>
   life: number
+  /** How often people were asked, and answered. */
+  answered: number
 }
 
 /** Makes a world in a folder of its own. `store`: what differs from an SQLite file there. */
@@ -26,7 +28,7 @@ export const makeWorld = (parent: string, name: string, store: Partial<Store> = 
   const folder = join(parent, name)
   mkdirSync(folder)
   const filename = join(folder, "journal.db")
-  return { folder, store: { filename, ...store }, outside: join(folder, "outside"), runs, life: 0 }
+  return { folder, store: { filename, ...store }, outside: join(folder, "outside"), runs, life: 0, answered: 0 }
 }
 
 type Told = Pick<Settings, "patient" | "point" | "signal">
@@ -63,6 +65,23 @@ export const look = (world: World) =>
       return { lines, histories } satisfies Seen
     }).pipe(Effect.provide(layerStore(store)))
   })
+
+/** Who is asked tells the truth: they look outside whether it has happened. */
+export const answer = (world: World) =>
+  Effect.gen(function* () {
+    const { lines } = yield* look(world)
+    const happened = new Set(lines.flatMap((line) => (line._tag === "Done" ? [line.key] : [])))
+    for (const { reviews } of yield* Effect.forEach(world.runs, Run.outcome)) {
+      for (const { facts, review } of reviews) {
+        const key = String(facts["effect"])
+        const said = happened.has(key)
+          ? ({ decision: "answer", answer: receiptOf(key) } as const)
+          : ({ decision: "retry" } as const)
+        world.answered += 1
+        yield* Run.decide({ review, by: "who looks", note: "I have looked", ...said })
+      }
+    }
+  }).pipe(Effect.provide(layerStore(world.store)))
 
 /** What the runs of a world came to. */
 export const outcomes = ({ runs, store }: World) => Effect.provide(Effect.forEach(runs, Run.outcome), layerStore(store))
