@@ -30,7 +30,8 @@ type Of<Tag extends Line["_tag"]> = Extract<Line, { readonly _tag: Tag }>
 const of = <Tag extends Line["_tag"]>(lines: ReadonlyArray<Line>, tag: Tag): ReadonlyArray<Of<Tag>> =>
   lines.filter((line): line is Of<Tag> => line._tag === tag)
 
-const field = (event: Journal.Event, name: string): unknown =>
+/** What an event says under a name. */
+export const field = (event: Journal.Event, name: string): unknown =>
   typeof event.data === "object" && event.data !== null && name in event.data
     ? (event.data as Readonly<Record<string, unknown>>)[name]
     : undefined

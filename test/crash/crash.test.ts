@@ -18,7 +18,7 @@ describe("R-302 a killed process", () => {
         assert.deepStrictEqual(report.found, [])
         assert.strictEqual(closing(report), "6 kills: 0 lost, 0 repeated, 0 hung")
       }),
-    120_000
+    300_000
   )
 
   withProcesses(
@@ -32,7 +32,7 @@ describe("R-302 a killed process", () => {
         assert.match(closing(report), /^2 kills: [1-9]\d* lost, /)
         assert.match(told[0] ?? "", /^kill \d \(case 1, killed .*\): lost: .* is gone$/)
       }),
-    120_000
+    300_000
   )
 
   withProcesses("is told to hang when it does not end in time, and to fail when it ends too early", () =>

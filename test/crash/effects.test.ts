@@ -2,7 +2,7 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 
 import { withProcesses } from "../fixtures/real.ts"
-import { check } from "./check.ts"
+import { check, field } from "./check.ts"
 import { folder, toTheEnd, undisturbed } from "./harness.ts"
 import { liveOn, look, makeWorld, outcomes } from "./world.ts"
 
@@ -30,8 +30,10 @@ describe("R-303 an effect that a process was killed at", () => {
             const world = makeWorld(parent, name.replace(" ", "-"), {}, runs)
             const point = { _tag: "boundary", name, nth: 1 } as const
             assert.deepStrictEqual(yield* liveOn(world, { cache }, { point }), { _tag: "killed" }, name)
-            const intended = (yield* look(world)).histories.get("a")?.filter(({ type }) => type === "EffectIntended")
-            const key = (intended?.at(-1)?.data as { readonly effect: string }).effect
+            const history = (yield* look(world)).histories.get("a") ?? []
+            const [key] = history
+              .flatMap((event) => (event.type === "EffectIntended" ? [field(event, "effect")] : []))
+              .slice(-1)
 
             const next = yield* liveOn(world, { cache })
             assert.deepStrictEqual(next, { _tag: asks ? "waiting" : "over" }, name)
@@ -48,6 +50,6 @@ describe("R-303 an effect that a process was killed at", () => {
         )
         yield* Effect.all(tried, { concurrency: 2 })
       }),
-    180_000
+    300_000
   )
 })

@@ -46,7 +46,7 @@ describe("A process that is told to stop", () => {
         assert.deepStrictEqual(check(yield* look(world)), [])
         assert.deepStrictEqual(yield* toTheEnd(world, { cache }, end), [])
       }),
-    120_000
+    300_000
   )
 })
 
@@ -81,6 +81,6 @@ describe("A process that stands still for longer than its lease", () => {
 
         assert.deepStrictEqual(yield* toTheEnd(world, { cache }, end), [])
       }),
-    120_000
+    300_000
   )
 })
