@@ -89,12 +89,18 @@ export const toTheEnd = (world: World, manner: Manner, undisturbed: End) =>
     return [...check(last), ...compare(endOf(last, yield* outcomes(world)), undisturbed)]
   })
 
-/** The server dies, or cuts off everybody, in the middle of a life, which has to go on with it. */
-const strike = ({ server, ...manner }: Room, world: World, kill: Kill) => {
-  const { cut = Effect.void, restart = () => Effect.void } = server ?? {}
-  const onSignal = Effect.orDie(kill.server === "cut" ? cut : restart())
-  return goOn(world, { ...manner, onSignal }, { point: kill.point, signal: "nothing" })
-}
+/** The server dies, or cuts off everybody, in the middle of a life, which has to go on. Tells whether it came to that. */
+const strike = ({ server, ...manner }: Room, world: World, kill: Kill) =>
+  Effect.gen(function* () {
+    const { cut = Effect.void, restart = () => Effect.void } = server ?? {}
+    let struck = false
+    const onSignal = Effect.suspend(() => {
+      struck = true
+      return Effect.orDie(kill.server === "cut" ? cut : restart())
+    })
+    const ending = yield* goOn(world, { ...manner, onSignal }, { point: kill.point, signal: "nothing" })
+    return { ending, struck }
+  })
 
 /** What a case came to: the kills that were made, those of which the point was not met, and what does not hold. */
 interface Tried {
@@ -127,13 +133,12 @@ const tryCase = (room: Room, { kills, number, prelude }: Case, undisturbed: End,
       }
       const point = made === 0 ? kill.point : kill.next
       if (kill.server !== undefined) {
-        const struck = yield* strike(room, world, kill)
-        if (struck._tag !== "over") {
-          note(kill, `${kill.server} ${sentence(point)}`, hung(struck))
-          return { made, answered: world.answered, missed, found } satisfies Tried
-        }
-        made += 1
+        const { ending, struck } = yield* strike(room, world, kill)
+        over = ending._tag === "over"
         last = kill
+        if (struck) made += 1
+        if (!over) note(kill, `${kill.server} ${sentence(point)}`, hung(ending))
+        else if (!struck) missed.push(kill)
         continue
       }
       const ending = yield* goOn(world, room, { point })
@@ -168,14 +173,14 @@ export const undisturbed = (world: World, manner: Manner) =>
   })
 
 /** Kills of which the point was not met are tried again in a world of their own, a little earlier. */
-const again = ({ number, point }: Kill, cases: number): Case => {
+const again = ({ point, ...kill }: Kill, cases: number): Case => {
   const earlier: Point =
     point._tag === "boundary"
       ? { ...point, nth: Math.max(1, Math.floor(point.nth / 2)) }
       : point._tag === "millis"
         ? { ...point, millis: Math.max(1, Math.floor(point.millis / 2)) }
         : { ...point, events: Math.max(1, Math.floor(point.events / 2)) }
-  return caseOf(cases, [{ number, point: earlier, next: earlier }])
+  return caseOf(cases, [{ ...kill, point: earlier, next: earlier }])
 }
 
 /** Makes all the kills. */

@@ -83,7 +83,7 @@ const meanwhile = ({ lines, signal }: Process, { point }: Settings, onSignal: Ef
       return signal("SIGKILL")
     }
     while ((yield* Queue.take(lines)) !== "signal") {}
-    yield* onSignal
+    yield* Effect.uninterruptible(onSignal)
   })
 
 /** Lives one life to its end; a point in time is kept by this side. */

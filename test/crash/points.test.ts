@@ -47,6 +47,21 @@ describe("plan", () => {
     }
   })
 
+  it("makes every eighth kill one of the server, where there is one, alone in its case", () => {
+    assert.isTrue(plan(7, 40, trace).every(({ kills }) => kills.every(({ server }) => server === undefined)))
+    const cases = plan(7, 41, trace, true)
+    const numbers = cases.flatMap(({ kills }) => kills.map(({ number }) => number))
+    assert.strictEqual(new Set(numbers).size, 41)
+    const struck = cases.flatMap(({ kills }) => kills.filter(({ server }) => server !== undefined))
+    assert.deepStrictEqual(
+      struck.map(({ number, server }) => `${server} ${number}`),
+      ["restart 8", "cut 16", "restart 24", "cut 32", "restart 40"]
+    )
+    for (const { kills } of cases) {
+      if (kills.some(({ server }) => server !== undefined)) assert.strictEqual(kills.length, 1)
+    }
+  })
+
   it("counts on from where the life before was killed", () => {
     for (const { kills } of plan(3, 40, trace)) {
       let before = 0
