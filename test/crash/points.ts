@@ -1,7 +1,7 @@
 /**
  * Where processes are killed: points out of a seed and the trace of a life that nobody cut off, in cases of some kills each.
  *
- * Every boundary of the trace comes in turn; between them lie numbers of events and moments at random.
+ * Every boundary of the trace comes in turn, the rare ones first; between them lie numbers of events and moments at random.
  */
 import { dice } from "../run/simulate.ts"
 import type { Line } from "./outside.ts"
@@ -70,7 +70,9 @@ export const plan = (
   }
   const places = new Map<string, Array<number>>()
   trace.forEach(({ boundary }, index) => places.set(boundary, [...(places.get(boundary) ?? []), index]))
-  const names = shuffled([...places.keys(), ...takingUp])
+  // The rare ones first: the others lie where the points at random do.
+  const rarity = (name: string) => places.get(name)?.length ?? 0
+  const names = shuffled([...places.keys(), ...takingUp]).toSorted((a, b) => rarity(a) - rarity(b))
   const last = trace.at(-1) ?? { acknowledged: 1, millis: 1 }
   let named = 0
   const placed = Array.from({ length: points }, (_, index): Placed => {
