@@ -8,7 +8,7 @@ import { writeSync } from "node:fs"
 
 import { Cause, Effect, Exit, Fiber, Layer, Option, Schedule } from "effect"
 import { Artefacts, Journal } from "espalier/journal"
-import { Office, type Outcome, Run, type RunEvent } from "espalier/run"
+import { Host, Office, Run, type RunEvent } from "espalier/run"
 
 import { desk, Outside } from "./desk.ts"
 import { pen, readLines } from "./outside.ts"
@@ -36,6 +36,27 @@ export const receiptOf = (key: string): string => `receipt ${key}`
 /** What an event that is told of is known by; a large output is told with its value. */
 export const whatOf = (event: Pick<RunEvent.RunEvent, "_tag" | "at" | "note">): string =>
   `${event._tag} ${event.at} ${event.note}`
+
+/** Waits until nothing goes on by itself: the runs are over, or wait for people. */
+const untilRest = (journal: Journal.Journal["Service"]): Effect.Effect<"over" | "waiting", Error> =>
+  Effect.gen(function* () {
+    for (;;) {
+      const listed = yield* Effect.retry(journal.runs(), {
+        while: ({ isRetryable }) => isRetryable,
+        schedule: Schedule.spaced("100 millis")
+      })
+      const left = yield* Effect.orElseSucceed(journal.commands(), () => [])
+      const open = listed.filter(({ status }) => !isOver(status))
+      const stuck = open.find(({ reason, status }) => status === "suspended" && reason !== "asked")
+      if (stuck !== undefined) return yield* Effect.fail(new Error(`${stuck.run} is suspended: ${stuck.reason}`))
+      if (left.length === 0 && open.every(({ status, wakeAt }) => status === "waiting" && wakeAt === undefined)) {
+        return open.length === 0 ? "over" : "waiting"
+      }
+      yield* Effect.sleep("25 millis")
+    }
+  })
+
+const isOver = (status: string): boolean => ["completed", "partial", "failed", "cancelled"].includes(status)
 
 /** One life. `under` lies between the seams and the store: a store that does not keep its word. */
 export const live = (
@@ -87,17 +108,15 @@ export const live = (
       tell({ _tag: "Life", versions })
       const office = yield* Office.open(desk, { log: false })
       writeSync(1, "ready\n")
-      const outcomes = yield* Effect.forEach(
-        runs,
-        (run, index): Effect.Effect<Outcome.Outcome, Run.RunError | Error, Journal.Journal> => {
-          const onEvent = (event: RunEvent.RunEvent) => tell({ _tag: "Published", run, what: whatOf(event) })
-          return versions[run] === 0
-            ? Run.startIn(office, { id: run, input: index + 2, onEvent })
-            : Run.resumeIn(office, run, { onEvent })
-        },
+      const published = (event: RunEvent.RunEvent, run: string) => tell({ _tag: "Published", run, what: whatOf(event) })
+      const begun = Effect.forEach(
+        runs.flatMap((id, index) => (versions[id] === 0 ? [{ id, input: index + 2 }] : [])),
+        ({ id, input }) => Run.startIn(office, { id, input, onEvent: (event) => published(event, id) }),
         { concurrency: "unbounded" }
       )
-      return outcomes.some(({ status }) => status === "waiting") ? "waiting" : "over"
+      // Whoever takes up what others left does not know of it beforehand.
+      const host = Host.serve(office, { asked: true, every: "500 millis", onEvent: published })
+      return yield* Effect.raceFirst(host, Effect.andThen(begun, untilRest(journal)))
     })
     return yield* program.pipe(Effect.scoped, Effect.provide(Layer.merge(seamed, world)))
   })
