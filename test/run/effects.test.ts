@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, type Schema } from "effect"
+import { Effect, Option, type Schema, Stream } from "effect"
 import { Failure } from "espalier"
 import { Journal } from "espalier/journal"
 import { Effects, Run, type RunEvent, type Worker } from "espalier/run"
@@ -141,6 +141,36 @@ describe("Effects.perform", () => {
         assert.deepStrictEqual(outcome.unsettled, [])
       }).pipe(memory)
     })
+
+    it.effect(
+      "R-302 D64 and answered from the record once the store is back, which costs the worker no attempt",
+      () => {
+        const bank = new Bank()
+        const attempts: Array<number> = []
+        const built = desk(({ attempt }) =>
+          Effect.tap(pays(bank), () =>
+            attempts.push(attempt) === 1 ? Effect.fail(Failure.transient("busy")) : Effect.void
+          )
+        )
+        return Effect.gen(function* () {
+          const journal = yield* Journal.Journal
+          const reason = new Journal.JournalUnavailable({ location: "memory", problem: "io", detail: "down" })
+          let failures = 5
+          const read: (typeof journal)["read"] = (run, range) =>
+            Stream.suspend(() =>
+              range?.to !== undefined && failures-- > 0
+                ? Stream.fail(new Journal.JournalError({ reason }))
+                : journal.read(run, range)
+            )
+          const run = Effect.provideService(Run.start(built, options), Journal.Journal, { ...journal, read })
+          const outcome = yield* elapse(run, "1 minute")
+          assert.strictEqual(outcome.status, "completed")
+          assert.deepStrictEqual(bank.done, ["five"])
+          assert.deepStrictEqual(attempts, [1, 2])
+          assert.isAtMost(failures, 0)
+        }).pipe(memory)
+      }
+    )
 
     it.effect("R-303 by whoever asks for it at the same time, and all get its value", () => {
       const bank = new Bank()

@@ -17,7 +17,7 @@ import type { EffectRecovery } from "../RunEvent.ts"
 import type { EffectState, RunState } from "../RunState.ts"
 import { unsettledTwin } from "./applying/effects.ts"
 import { EffectError } from "./effectErrors.ts"
-import { fromRecord } from "./log.ts"
+import { fromRecord, patience } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Store } from "./outputs.ts"
 import { type Book, type Entry, type Intent, type Known, type Pending, perform } from "./performing.ts"
@@ -64,6 +64,10 @@ const shown = (args: Schema.Json): { arguments: Schema.Json } | { largeArguments
   const bytes = bytesOf(args)
   return bytes > small ? { largeArguments: bytes } : { arguments: args }
 }
+
+/** Passing trouble of a store is no failure of the worker that asks for what is recorded. */
+const patiently = <A, E extends { readonly isRetryable: boolean }>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.retry(effect, { schedule: patience, while: ({ isRetryable }) => isRetryable })
 
 /** What of an order is not known. */
 export interface Doubt {
@@ -186,6 +190,7 @@ export class Session implements Book {
     const busy = (detail: string) => new EffectError({ effect: name, reason: "busy", detail })
     return journal.read(run, { from: version, to: version }).pipe(
       Stream.runHead,
+      patiently,
       Effect.mapError(({ message }) => busy(`what is recorded of it cannot be read: ${message}`)),
       Effect.flatMap((recorded): Effect.Effect<Schema.Json | undefined, EffectError> => {
         const event = Option.isNone(recorded) ? undefined : EffectResult.getOrUndefined(fromRecord(recorded.value))
@@ -196,6 +201,7 @@ export class Session implements Book {
         if (Option.isNone(store)) return Effect.fail(busy("there is no store of artefacts to read its value from"))
         return Artefacts.getJson(valueRef).pipe(
           Effect.provideService(Artefacts.Artefacts, store.value),
+          patiently,
           Effect.mapError(({ message }) => busy(`its value cannot be read: ${message}`))
         )
       })
