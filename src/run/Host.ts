@@ -15,7 +15,8 @@
  *   twice is taken up only while no other such run is under way, so that one that brings its process down does not take the
  *   others with it.
  * - A run whose events cannot be trusted is listed as suspended, its reason `untrusted-state`, and left as it is; one that
- *   began with another definition of the desk is suspended as `version-mismatch`.
+ *   began with another definition of the desk is suspended as `version-mismatch`, and goes on at a host that has its own and
+ *   is told to with `asked`.
  * - When it is interrupted, its runs are suspended as `asked`: they go on when somebody says so, for instance with `asked`.
  *
  * **Invariants**
@@ -110,7 +111,8 @@ export interface Taken {
  * **Details**
  *
  * - `concurrency`: runs that are carried out at once, a whole number >= 1. Default 10.
- * - `asked`: whether runs that were put down on request go on. Default false.
+ * - `asked`: whether runs that were put down on request go on, and so do those that were put down for another definition of
+ *   the desk and began with this one. Default false.
  * - `crashes`: after how many times in a row of being cut off without progress a run goes into quarantine, a whole number
  *   >= 1. Default 5.
  * - `every`: how long after the last look at the latest the next one comes, > 0. Default 30 seconds.

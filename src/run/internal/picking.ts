@@ -4,7 +4,8 @@
  * **Invariants**
  *
  * - K1. The run that nobody has touched for longest comes first, so that none is passed over for ever.
- * - K2. A run that was put down on purpose, or is in quarantine, is only taken up when somebody asks for that.
+ * - K2. A run that was put down on purpose, or for another definition of its desk, is only taken up when somebody asks for
+ *   that; one that is in quarantine is not.
  *
  * @since 0.1.0
  */
@@ -16,7 +17,7 @@ import type * as Journal from "../../journal/Journal.ts"
  * **Details**
  *
  * - `now`: milliseconds since 1970. `live`: runs that are carried out already. `spoken`: runs that word was left for.
- * - `asked`: whether runs that were put down on request are taken up, too.
+ * - `asked`: whether runs that were put down on request, or for another definition, are taken up, too.
  *
  * @since 0.1.0
  */
@@ -38,7 +39,7 @@ const isPicked = ({ reason, run, status, wakeAt }: Journal.Listed, { asked, live
     case "waiting":
       return spoken.has(run) || (wakeAt !== undefined && wakeAt <= now)
     case "suspended":
-      return asked && reason === "asked" // K2
+      return asked && (reason === "asked" || reason === "version-mismatch") // K2
     default:
       return false
   }
