@@ -3,9 +3,11 @@ import { Effect, Schema } from "effect"
 import { Journal } from "espalier/journal"
 
 import { contract } from "./contract.ts"
+import { contract as lists } from "./listsContract.ts"
 
 describe("layerMemory", () => {
   contract(Journal.layerMemory)
+  lists(Journal.layerMemory)
 })
 
 describe("JournalError", () => {

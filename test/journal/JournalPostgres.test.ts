@@ -14,6 +14,7 @@ import { withProcesses } from "../fixtures/real.ts"
 import { contract } from "./contract.ts"
 import { run } from "./fixtures/child.ts"
 import { connection, freshSchema, layerFresh, opened, serverOfThisFile, step } from "./fixtures/postgres.ts"
+import { contract as lists } from "./listsContract.ts"
 
 /** The reason for which a journal is not opened. */
 const whyNot = (options: JournalPostgres.Options) =>
@@ -24,6 +25,7 @@ describeWithPostgres("layerPostgres", () => {
   const url = () => Redacted.make(server().url)
 
   contract(layerFresh(server))
+  lists(layerFresh(server))
 
   describe("opening", () => {
     it.effect("finds again what an earlier process has written", () =>

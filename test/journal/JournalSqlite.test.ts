@@ -15,6 +15,7 @@ import { withProcesses } from "../fixtures/real.ts"
 import { contract } from "./contract.ts"
 import { run } from "./fixtures/child.ts"
 import { connection, folder, freshPath, layerFresh, withJournal } from "./fixtures/folder.ts"
+import { contract as lists } from "./listsContract.ts"
 
 const step = (run: string, expected: number, size = 1) =>
   Effect.flatMap(Journal.Journal, (journal) =>
@@ -45,6 +46,7 @@ const put = (path: string, text: string): string => {
 
 describe("layerSqlite", () => {
   contract(layerFresh)
+  lists(layerFresh)
 
   describe("opening", () => {
     it.effect("makes the file and its folders, for their owner only", () =>

@@ -15,7 +15,7 @@ import { Appending } from "./appending.ts"
 import { because, type JournalError } from "./errors.ts"
 import * as Ownership from "./ownership.ts"
 import { pages } from "./pages.ts"
-import { checkFilter, checkRange, checkRelist, commandOf, pageOf, rowsOf } from "./row.ts"
+import { checkFilter, checkNumbers, checkRange, checkRelist, commandOf, pageOf, rowsOf } from "./row.ts"
 import type { Store } from "./store.ts"
 
 /** How long a heartbeat is apart from the next one. Source: a third of the lease. */
@@ -163,9 +163,13 @@ export const service = (
       command,
       commands: (run) => optional(run, store.commands),
       discard: (handled) =>
-        handled.length === 0
-          ? Effect.void
-          : owned((epoch) => Effect.asVoid(store.write(epoch, [{ run: "", rows: [], handled }]))),
+        Effect.suspend(() =>
+          handled.length === 0
+            ? Effect.void
+            : checked(checkNumbers(handled), () =>
+                owned((epoch) => Effect.asVoid(store.write(epoch, [{ run: "", rows: [], handled }])))
+              )
+        ),
       changes,
       announce: Effect.sync(notify),
       relist,

@@ -108,6 +108,10 @@ const openProblems = (field: string, open: ReadonlyArray<OpenReview>): Problems 
 export const checkRelist = (run: string, listing: Listing, open: ReadonlyArray<OpenReview>): InvalidInput | undefined =>
   firstProblem([["run", idProblem(run)], ...listingProblems(listing), ...openProblems("open", open)])
 
+/** What is wrong with the numbers of commands. */
+export const checkNumbers = (commands: ReadonlyArray<number>): InvalidInput | undefined =>
+  firstProblem(commands.map((id, index) => [`commands[${index}]`, integerProblem(id, 1)]))
+
 /** The largest data of a command, in bytes of JSON as UTF-8. */
 export const maxCommandBytes = 1024 * 1024
 
