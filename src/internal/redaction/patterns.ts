@@ -159,11 +159,6 @@ const groups: ReadonlyArray<Group> = [
   }
 ]
 
-/** The names of the rules by form. */
-export const formRules: ReadonlyArray<string> = [
-  ...new Set(groups.flatMap(({ finders }) => finders.map(({ rule }) => rule)))
-]
-
 /** Personal data beyond numbers: addresses and telephone numbers. */
 const personal: Group = {
   mayHold: (text) => text.includes("@") || text.includes("+"),
@@ -189,6 +184,3 @@ export const finding = (
 }
 
 const none: ReadonlyArray<Finder> = []
-
-/** The names of the rules for personal data. */
-export const personalRules: ReadonlyArray<string> = personal.finders.map(({ rule }) => rule)
