@@ -86,12 +86,13 @@ import { isFinished } from "./RunState.ts"
  *
  * - `finished`: it is over. `waiting`: it waits for people or for a time.
  * - `quarantined`, `mismatched`, `untrusted`: it is suspended, as the module says.
+ * - `too-new`: newer code has gone on with it, and it is left as it is.
  * - `busy`: it is carried out here already. `failed`: it could not go on just now; the next look tries it again.
  *
  * @category models
  * @since 0.1.0
  */
-export type Result = "finished" | "waiting" | "quarantined" | "mismatched" | "untrusted" | "busy" | "failed"
+export type Result = "finished" | "waiting" | "quarantined" | "mismatched" | "untrusted" | "too-new" | "busy" | "failed"
 
 /**
  * A run that was taken up, what came of it, and a sentence about that.
@@ -195,6 +196,7 @@ const make = (office: Office.Office, options: Checked) =>
         ),
         Effect.catchTags({
           RunQuarantined: ({ message }) => Effect.succeed(told(run, "quarantined", message)),
+          RunTooNew: ({ message }) => Effect.succeed(told(run, "too-new", message)),
           VersionMismatch: ({ message }) => Effect.succeed(told(run, "mismatched", message)),
           RunUntrusted: ({ message }) => Effect.as(untrusted(run), told(run, "untrusted", message)),
           RunBusy: ({ message }) => Effect.succeed(told(run, "busy", message))
@@ -225,7 +227,11 @@ const make = (office: Office.Office, options: Checked) =>
         ({ id, run }) =>
           foldRun(run).pipe(
             Effect.map(({ state }) => (state.desk === office.desk.name && isFinished(state.status) ? [id] : [])),
-            Effect.catchTags({ RunNotFound: () => Effect.succeed([]), RunUntrusted: () => Effect.succeed([]) })
+            Effect.catchTags({
+              RunNotFound: () => Effect.succeed([]),
+              RunTooNew: () => Effect.succeed([]),
+              RunUntrusted: () => Effect.succeed([])
+            })
           ),
         { concurrency: 1 }
       ).pipe(

@@ -86,7 +86,7 @@ import { candidates } from "./internal/closest.ts"
 import { make } from "./internal/executor.ts"
 import { isRecord, quoted } from "./internal/given.ts"
 import { beyond } from "./internal/limiting.ts"
-import { fromRecord } from "./internal/log.ts"
+import { fromRecord, refusal } from "./internal/log.ts"
 import { owned } from "./internal/plain.ts"
 import { decoder, many, type Problem, show } from "./internal/problems.ts"
 import { readRun } from "./internal/reading.ts"
@@ -96,7 +96,8 @@ import {
   type RunError,
   RunExists,
   RunNotFound,
-  RunUntrusted,
+  type RunTooNew,
+  type RunUntrusted,
   type VersionMismatch
 } from "./internal/runErrors.ts"
 import { takeUp } from "./internal/takingUp.ts"
@@ -111,6 +112,7 @@ export {
   RunExists,
   RunNotFound,
   RunQuarantined,
+  RunTooNew,
   RunUntrusted,
   VersionMismatch,
   type RunError
@@ -256,6 +258,7 @@ export const start = <Input, R>(
  *   `waitFor`: its outcome is read.
  * - What became due while nobody carried the run out comes first, in order, each with its true time.
  * - Outputs that were kept by reference are read back first; one that is gone or damaged is a `RunUntrusted`.
+ * - A run that newer code has begun or gone on with is a `RunTooNew`; it is left as it is.
  *
  * **Gotchas**
  *
@@ -271,7 +274,14 @@ export const resume = <R>(
   options?: Watching | undefined
 ): Effect.Effect<
   Outcome.Outcome,
-  RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
+  | RunBusy
+  | RunNotFound
+  | VersionMismatch
+  | RunTooNew
+  | RunUntrusted
+  | RunError
+  | Desk.DeskInvalid
+  | Supervisor.StartFailure<never>,
   Journal.Journal | R
 > => inOwnOffice(desk, options, (office) => resumeIn(office, run, options))
 
@@ -382,7 +392,11 @@ export const resumeIn = (
   office: Office.Office,
   run: string,
   options?: Watching | undefined
-): Effect.Effect<Outcome.Outcome, RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunError, Journal.Journal> =>
+): Effect.Effect<
+  Outcome.Outcome,
+  RunBusy | RunNotFound | VersionMismatch | RunTooNew | RunUntrusted | RunError,
+  Journal.Journal
+> =>
   // Nobody has set a limit.
   Effect.catchTag(
     takeUp(office, run, { onEvent: options?.onEvent, waitForMillis: waitForMillis("Run.resume", options) }),
@@ -401,19 +415,16 @@ export const resumeIn = (
  * @category reading
  * @since 0.1.0
  */
-export const events = (run: string): Stream.Stream<RunEvent, RunUntrusted | Journal.JournalError, Journal.Journal> =>
+export const events = (
+  run: string
+): Stream.Stream<RunEvent, RunTooNew | RunUntrusted | Journal.JournalError, Journal.Journal> =>
   Stream.unwrap(
     Effect.map(Journal.Journal, (journal) =>
       journal
         .read(run)
         .pipe(
           Stream.mapEffect((recorded) =>
-            Effect.fromResult(
-              EffectResult.mapError(
-                fromRecord(recorded),
-                (reason) => new RunUntrusted({ run, version: recorded.version, reason })
-              )
-            )
+            Effect.fromResult(EffectResult.mapError(fromRecord(recorded), (why) => refusal(run, recorded.version, why)))
           )
         )
     )
@@ -432,7 +443,7 @@ export const events = (run: string): Stream.Stream<RunEvent, RunUntrusted | Jour
  */
 export const outcome = (
   run: string
-): Effect.Effect<Outcome.Outcome, RunNotFound | RunUntrusted | Journal.JournalError, Journal.Journal> =>
+): Effect.Effect<Outcome.Outcome, RunNotFound | RunTooNew | RunUntrusted | Journal.JournalError, Journal.Journal> =>
   Effect.flatMap(readRun(run), ({ fold, state }) => {
     const known = fold.outcome(state)
     return known === undefined ? Effect.fail(new RunNotFound({ run })) : Effect.succeed(known)

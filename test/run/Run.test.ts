@@ -859,7 +859,7 @@ describe("Run", () => {
         { type: "RunFinished", at: 1, data: { status: "splendid" } },
         "a RunFinished that cannot be read"
       ],
-      ["is of no known type", { type: "Danced", at: 1, data: {} }, "a Danced that cannot be read"],
+      ["is of no possible type", { type: "danced", at: 1, data: {} }, 'an event of the type "danced"'],
       [
         "cannot have happened",
         {

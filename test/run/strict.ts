@@ -24,7 +24,7 @@ export const strict = () => {
               continue
             }
             const read = fromRecord({ ...event, data: written as typeof event.data })
-            if (EffectResult.isFailure(read)) wrong.push(read.failure)
+            if (EffectResult.isFailure(read)) wrong.push(JSON.stringify(read.failure))
           }
           return Effect.tapError(journal.append(append), (error) =>
             Effect.sync(() => wrong.push(`${error._tag}: ${error.message}`))

@@ -18,13 +18,13 @@ import { Decision, type RunEvent } from "../RunEvent.ts"
 import { alreadyAsked, applySaid } from "./apply.ts"
 import { notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
-import { commit, fromRecord, toRecord } from "./log.ts"
+import { commit, fromRecord, refusal, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { owned } from "./plain.ts"
 import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
-import { CommandRefused, type RunError, type RunNotFound, type RunUntrusted } from "./runErrors.ts"
+import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
 import { commandOf, type FromOutside } from "./word.ts"
 
 /** What somebody said, in the words of whoever said it. */
@@ -43,7 +43,8 @@ const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?
 const unreadable = (news: News): string | undefined => {
   const { ack: _, ...told } = news
   const read = fromRecord(toRecord({ ...told, at: 0 } as RunEvent))
-  return EffectResult.isFailure(read) ? read.failure : undefined
+  if (EffectResult.isSuccess(read)) return undefined
+  return read.failure._tag === "Damaged" ? read.failure.reason : refusal("", 0, read.failure).message
 }
 
 /** What somebody says, without the secrets in it. */
@@ -57,7 +58,7 @@ const command = Effect.fnUntraced(function* (
   office: Pick<Office.Office, "live"> | undefined,
   run: string,
   news: FromOutside
-): Effect.fn.Return<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> {
+): Effect.fn.Return<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
   const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
   const wrong = unreadable(news)
   if (wrong !== undefined) return yield* refuse(wrong)
@@ -104,7 +105,7 @@ const leave = Effect.fnUntraced(function* (
   journal: Journal.Journal["Service"],
   run: string,
   news: FromOutside
-): Effect.fn.Return<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> {
+): Effect.fn.Return<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
   const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
   const { state } = yield* foldRun(run)
   const at = Math.floor(yield* Clock.currentTimeMillis)
@@ -214,7 +215,7 @@ const without = (fields: object): object =>
 export const decide = (
   deciding: Deciding,
   options?: { readonly office?: Pick<Office.Office, "live"> | undefined } | undefined
-): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
+): Effect.Effect<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> =>
   Effect.suspend(() => {
     const decoded = decodeDeciding(without(deciding))
     const run = String(deciding.review).replace(/\/review\/[^/]*$/, "")
@@ -260,7 +261,7 @@ export const cancel = (
     readonly note?: string | undefined
     readonly office?: Pick<Office.Office, "live"> | undefined
   }
-): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
+): Effect.Effect<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> =>
   command(options.office, run, {
     _tag: "CancelRequested",
     by: options.by,
@@ -281,7 +282,7 @@ export const changeTier = (
   run: string,
   change: Omit<Autonomy.TierChange, "at">,
   options?: { readonly office?: Pick<Office.Office, "live"> | undefined } | undefined
-): Effect.Effect<void, CommandRefused | RunNotFound | RunUntrusted | RunError, Journal.Journal> =>
+): Effect.Effect<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> =>
   Effect.suspend(() => {
     const checked = Autonomy.change(change.from, { ...change, at: 0 })
     if (EffectResult.isFailure(checked)) {

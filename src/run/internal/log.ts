@@ -11,10 +11,12 @@ import * as Stream from "effect/Stream"
 
 import type * as Journal from "../../journal/Journal.ts"
 import { RunEvent } from "../RunEvent.ts"
+import { RunTooNew, RunUntrusted } from "./runErrors.ts"
+import { type Data, storedType, type Unreadable, upcast, type Upcasters } from "./upcasting.ts"
 
 /** @since 0.1.0 */
 export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
-  type: _tag,
+  type: storedType(_tag),
   at,
   // Every field of an event is plain JSON by its schema; the type only does not say so.
   data: data as unknown as Schema.Json
@@ -22,16 +24,33 @@ export const toRecord = ({ _tag, at, ...data }: RunEvent): Journal.Event => ({
 
 const decode = Schema.decodeUnknownResult(RunEvent)
 
+const isData = (data: Schema.Json): data is Data => typeof data === "object" && data !== null && !Array.isArray(data)
+
 /**
- * The event of a record, or what is wrong with it.
+ * The event of a record, or why it is none.
  *
  * @since 0.1.0
  */
-export const fromRecord = ({ at, data, type }: Journal.Event): EffectResult.Result<RunEvent, string> =>
-  EffectResult.mapError(
-    decode({ ...(typeof data === "object" ? data : {}), _tag: type, at }),
-    (error) => `a ${type} that cannot be read: ${error.message}`
+export const fromRecord = (
+  { at, data, type }: Journal.Event,
+  table?: Upcasters | undefined
+): EffectResult.Result<RunEvent, Unreadable> =>
+  EffectResult.flatMap(upcast(type, isData(data) ? data : {}, table), ({ data, name }) =>
+    EffectResult.mapError(decode({ ...data, _tag: name, at }), (error): Unreadable => ({
+      _tag: "Damaged",
+      reason: `a ${type} that cannot be read: ${error.message}`
+    }))
   )
+
+/**
+ * What an event that cannot be read is to whoever wants to read the run.
+ *
+ * @since 0.1.0
+ */
+export const refusal = (run: string, version: number, why: Unreadable): RunTooNew | RunUntrusted =>
+  why._tag === "TooNew"
+    ? new RunTooNew({ run, version, type: why.type, known: why.known })
+    : new RunUntrusted({ run, version, reason: why.reason })
 
 const same = (recorded: Journal.Recorded, event: Journal.Event): boolean =>
   recorded.type === event.type &&

@@ -12,7 +12,7 @@ import type { Reference } from "../../journal/Reference.ts"
 import * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { applyEvent, type Draft } from "./apply.ts"
-import { fromRecord } from "./log.ts"
+import { fromRecord, refusal } from "./log.ts"
 import { readBack, store } from "./outputs.ts"
 import { RunNotFound, RunUntrusted } from "./runErrors.ts"
 
@@ -35,7 +35,7 @@ export const foldRun = Effect.fnUntraced(function* (run: string) {
     Stream.runForEach((recorded) => {
       const untrusted = (reason: string) => Effect.fail(new RunUntrusted({ run, version: recorded.version, reason }))
       const event = fromRecord(recorded)
-      if (EffectResult.isFailure(event)) return untrusted(event.failure)
+      if (EffectResult.isFailure(event)) return Effect.fail(refusal(run, recorded.version, event.failure))
       const next = applyEvent(state, event.success)
       if (typeof next === "string") return untrusted(`a ${event.success._tag} that cannot have happened: ${next}`)
       state = next

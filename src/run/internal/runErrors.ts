@@ -83,6 +83,29 @@ export class RunUntrusted extends Schema.TaggedError<RunUntrusted>("espalier/run
 }
 
 /**
+ * Newer code has begun the run, or gone on with it: this code does not know one of its events. Nothing was changed, and the
+ * newer code can go on.
+ *
+ * **Details**
+ *
+ * - `version`, `type`: of the first event that is not known. `known`: the latest version of such an event that is; 0 for none.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunTooNew extends Schema.TaggedError<RunTooNew>("espalier/run/Run/RunTooNew")("RunTooNew", {
+  run: Schema.String,
+  version: Schema.Int,
+  type: Schema.String,
+  known: Schema.Int
+}) {
+  override get message(): string {
+    const knows = this.known === 0 ? "does not know at all" : `knows up to version ${this.known}`
+    return `the run ${this.run} is of a newer release: its event ${this.version} is a ${this.type}, which this one ${knows}`
+  }
+}
+
+/**
  * The run is being carried out at this office. Nothing was changed.
  *
  * @category errors

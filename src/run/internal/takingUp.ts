@@ -21,6 +21,7 @@ import {
   type RunError,
   type RunNotFound,
   RunQuarantined,
+  type RunTooNew,
   type RunUntrusted,
   VersionMismatch
 } from "./runErrors.ts"
@@ -64,7 +65,7 @@ export const takeUp: (
   options: TakeUp
 ) => Effect.Effect<
   Outcome.Outcome,
-  RunBusy | RunNotFound | VersionMismatch | RunUntrusted | RunQuarantined | RunError,
+  RunBusy | RunNotFound | VersionMismatch | RunTooNew | RunUntrusted | RunQuarantined | RunError,
   Journal.Journal
 > = Effect.fnUntraced(function* (
   office: Office,
