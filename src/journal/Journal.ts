@@ -126,6 +126,16 @@ export class Journal extends Context.Service<
      */
     readonly read: (run: string, range?: Range) => Stream.Stream<Recorded, JournalError>
 
+    /**
+     * The events of a run exactly as they are stored, for whoever checks or copies them.
+     *
+     * **Details**
+     *
+     * As `read`, except that data is the text that is stored, whether or not it is JSON, and that an event that is missing is
+     * left out.
+     */
+    readonly rows: (run: string, range?: Range) => Stream.Stream<Stored, JournalError>
+
     /** The version of a run: the number of its events, 0 for a run that the journal does not know. */
     readonly version: (run: string) => Effect.Effect<number, JournalError>
 
@@ -146,6 +156,9 @@ export class Journal extends Context.Service<
      * The newest run is the one with the latest `startedAt`; runs that started together are in order of their ids.
      */
     readonly runs: (filter?: Filter) => Effect.Effect<ReadonlyArray<Listed>, JournalError>
+
+    /** The ids of all runs that have events, whether or not they are listed, each once. */
+    readonly ids: Stream.Stream<string, JournalError>
 
     /** The open reviews of a run, or of all runs, oldest first. */
     readonly reviews: (run?: string) => Effect.Effect<ReadonlyArray<ListedReview>, JournalError>
@@ -257,6 +270,20 @@ export interface Event {
  */
 export interface Recorded extends Event {
   readonly version: number
+  readonly hash: string
+}
+
+/**
+ * An event as it is stored. `data`: the text of its JSON. `hash`: as of {@link Recorded}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Stored {
+  readonly version: number
+  readonly type: string
+  readonly at: number
+  readonly data: string
   readonly hash: string
 }
 
@@ -457,6 +484,7 @@ export interface Range {
  *
  * **Details**
  *
+ * - `run`: only this run. Default: all.
  * - `status`: only runs with one of these. Default: all.
  * - `desk`: only runs of this desk. Default: all.
  * - `limit`: at most so many, >= 0. Default: no limit.
@@ -467,6 +495,7 @@ export interface Range {
  * @since 0.1.0
  */
 export interface Filter {
+  readonly run?: string | undefined
   readonly status?: string | ReadonlyArray<string> | undefined
   readonly desk?: string | undefined
   readonly limit?: number | undefined

@@ -1,5 +1,12 @@
 /**
- * The audit trail of a run: one row per dispatch, out of the journal's events alone.
+ * The audit trail of runs, out of the journal's events alone: one row per dispatch, and every event as one plain step.
+ *
+ * **Details**
+ *
+ * - Rows say who was asked what, when, why, and what came of it. {@link ofRun} and {@link ofAll} find them by worker, task,
+ *   outcome and time; {@link table} shows them, and so does {@link line} as JSON.
+ * - Steps say what rows do not: transitions, validations, approvals, and why a run stopped. {@link trail} has them all.
+ * - Notes are as they were written, by models, too. {@link table} and {@link stepLine} leave out what a terminal would obey.
  *
  * **Example** (A dispatch as a row)
  *
@@ -15,8 +22,16 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 
+import * as Journal from "../journal/Journal.ts"
+import { fromRecord, refusal } from "./internal/log.ts"
+import type { RunTooNew, RunUntrusted } from "./internal/runErrors.ts"
+import { stepOf } from "./internal/steps.ts"
+import { instantOf, lasted, plain, tableOf } from "./internal/text.ts"
 import { ErrorKind } from "./Result.ts"
 import { DispatchEnd, EffectEnd, type RunEvent } from "./RunEvent.ts"
 
@@ -177,4 +192,224 @@ export const rows = (events: Iterable<RunEvent>): ReadonlyArray<Row> => {
   const all = fold()
   for (const event of events) all.add(event)
   return all.rows()
+}
+
+/**
+ * Which rows of an audit.
+ *
+ * **Details**
+ *
+ * - `worker`, `task`: only of these. Default: all.
+ * - `outcome`: only with one of these; `open` for those that have not reported. Default: all.
+ * - `since`, `until`: only dispatches that were given not before and not after, in milliseconds since 1970. Default: all.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Query {
+  readonly worker?: string | undefined
+  readonly task?: string | undefined
+  readonly outcome?: Row["outcome"] | ReadonlyArray<Row["outcome"]> | undefined
+  readonly since?: number | undefined
+  readonly until?: number | undefined
+}
+
+/**
+ * Whether a row is one that is looked for.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const matches = (row: Row, query: Query): boolean => {
+  const { outcome, since, task, until, worker } = query
+  if (worker !== undefined && row.worker !== worker) return false
+  if (task !== undefined && row.task !== task) return false
+  if (since !== undefined && row.startedAt < since) return false
+  if (until !== undefined && row.startedAt > until) return false
+  if (outcome === undefined) return true
+  return typeof outcome === "string" ? row.outcome === outcome : outcome.includes(row.outcome)
+}
+
+/**
+ * The rows of one run.
+ *
+ * **Details**
+ *
+ * - `unread`: why its history could not be read to the end; the rows are those of the events before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Found {
+  readonly run: string
+  readonly rows: ReadonlyArray<Row>
+  readonly unread?: RunTooNew | RunUntrusted | undefined
+}
+
+/**
+ * The rows of a run that are looked for, in the order in which the dispatches were given.
+ *
+ * **Details**
+ *
+ * Of a run that the journal does not know there are none. Fails with trouble of the store.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const ofRun = (run: string, query: Query = {}): Effect.Effect<Found, Journal.JournalError, Journal.Journal> =>
+  Effect.suspend(() => {
+    const all = fold()
+    return Stream.runForEach(told(run), ({ event }) => Effect.sync(() => all.add(event))).pipe(
+      Effect.as(undefined),
+      Effect.catchTags({
+        RunTooNew: (unread) => Effect.succeed(unread),
+        RunUntrusted: (unread) => Effect.succeed(unread)
+      }),
+      Effect.map((unread) => {
+        const rows = all.rows().filter((row) => matches(row, query))
+        return { run, rows, ...(unread === undefined ? {} : { unread }) }
+      })
+    )
+  })
+
+/**
+ * The rows of all runs that are looked for, run by run in the order of their ids; runs without any are left out.
+ *
+ * **Details**
+ *
+ * A run that cannot be read to its end stops nobody else: it is told, with what could be read of it.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const ofAll = (query: Query = {}): Stream.Stream<Found, Journal.JournalError, Journal.Journal> =>
+  Stream.unwrap(
+    Effect.map(Journal.Journal, (journal) =>
+      journal.ids.pipe(
+        Stream.mapEffect((run) => ofRun(run, query)),
+        Stream.filter(({ rows, unread }) => rows.length > 0 || unread !== undefined)
+      )
+    )
+  )
+
+/** The events of a run, with their versions. */
+const told = (run: string) =>
+  Stream.unwrap(
+    Effect.map(Journal.Journal, (journal) =>
+      Stream.mapEffect(journal.read(run), (recorded) =>
+        Effect.fromResult(
+          EffectResult.mapBoth(fromRecord(recorded), {
+            onSuccess: (event) => ({ version: recorded.version, event }),
+            onFailure: (why) => refusal(run, recorded.version, why)
+          })
+        )
+      )
+    )
+  )
+
+const columns = ["time", "dispatch", "task", "worker", "contract", "outcome", "confidence", "retries", "took"] as const
+
+const cells = (row: Row): ReadonlyArray<string> => [
+  instantOf(row.startedAt),
+  row.dispatch,
+  row.task,
+  row.worker,
+  String(row.contract),
+  row.kind === undefined ? row.outcome : `${row.outcome} (${row.kind})`,
+  row.confidence === undefined ? "" : String(row.confidence),
+  String(row.attempts - 1),
+  row.durationMillis === undefined ? "" : lasted(row.durationMillis),
+  plain(row.routing),
+  plain(row.note)
+]
+
+/**
+ * Rows as a table of text: a line of heads, and one line for each row.
+ *
+ * **Details**
+ *
+ * The columns are the time, the dispatch, its task, the worker, the version of the contract, the outcome, the confidence,
+ * retries, how long it took, why this worker, and the note.
+ *
+ * **Example** (A table)
+ *
+ * ```ts
+ * import { Audit } from "espalier/run"
+ *
+ * const rows = Audit.rows([
+ *   { _tag: "Routed", at: 5, task: "links", worker: "docs.links", candidates: ["docs.links"], note: "Its plan names it" },
+ *   { _tag: "Dispatched", at: 5, task: "links", dispatch: "r1/links/1", worker: "docs.links", contract: 1, note: "Given" }
+ * ])
+ * const [heads = "", row = ""] = Audit.table(rows).split("\n")
+ * heads.startsWith("time ") // => true
+ * row.endsWith("Its plan names it  Given") // => true
+ * ```
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const table = (rows: ReadonlyArray<Row>): string => tableOf([...columns, "routing", "note"], rows.map(cells))
+
+/**
+ * A row as a line of JSON, with the run, and with `retries` beside `attempts`.
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const line = (run: string, row: Row): string => JSON.stringify({ run, ...row, retries: row.attempts - 1 })
+
+/** @since 0.1.0 */
+export interface Step extends Schema.Schema.Type<typeof Step> {}
+
+/**
+ * An event as one plain step of a run.
+ *
+ * **Details**
+ *
+ * - `version`, `at`, `type`: of the event. `subject`: the task, group, dispatch, review or worker that it is about; the run
+ *   itself is `run`.
+ * - `what`: what happened to it, in a few words: the status that it has now, who decided what. `note`: why.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Step = Schema.Struct({
+  version: Schema.Int,
+  at: Schema.Finite,
+  type: Schema.String,
+  subject: Schema.String,
+  what: Schema.String,
+  note: Schema.String
+})
+
+/**
+ * An event as a step.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const step = (version: number, event: RunEvent): Step => ({ version, ...stepOf(event) })
+
+/**
+ * Every event of a run as a step, in order.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const trail = (
+  run: string
+): Stream.Stream<Step, RunTooNew | RunUntrusted | Journal.JournalError, Journal.Journal> =>
+  Stream.map(told(run), ({ event, version }) => step(version, event))
+
+/**
+ * A step as a line of text.
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const stepLine = ({ at, note, subject, type, version, what }: Step): string => {
+  const head = `${String(version).padStart(5)}  ${instantOf(at)}  ${type.padEnd(15)}  ${plain(subject)}`
+  const said = plain(what)
+  const why = plain(note)
+  return `${head}${said === "" ? "" : `  ${said}`}${why === "" ? "" : `: ${why}`}`
 }

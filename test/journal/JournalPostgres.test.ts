@@ -11,6 +11,7 @@ import { make } from "../../src/journal/internal/postgresDatabase.ts"
 import { make as makeStore } from "../../src/journal/internal/postgresJournal.ts"
 import { describeWithPostgres } from "../fixtures/postgresServer.ts"
 import { withProcesses } from "../fixtures/real.ts"
+import { contract as chains } from "./chainContract.ts"
 import { contract } from "./contract.ts"
 import { run } from "./fixtures/child.ts"
 import { connection, freshSchema, layerFresh, opened, serverOfThisFile, step } from "./fixtures/postgres.ts"
@@ -26,6 +27,7 @@ describeWithPostgres("layerPostgres", () => {
 
   contract(layerFresh(server))
   lists(layerFresh(server))
+  chains(layerFresh(server))
 
   describe("opening", () => {
     it.effect("finds again what an earlier process has written", () =>

@@ -5,6 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberHandle from "effect/FiberHandle"
+import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
@@ -15,7 +16,7 @@ import { Appending } from "./appending.ts"
 import { because, type JournalError } from "./errors.ts"
 import * as Ownership from "./ownership.ts"
 import { pages } from "./pages.ts"
-import { checkFilter, checkNumbers, checkRange, checkRelist, commandOf, pageOf, rowsOf } from "./row.ts"
+import { checkFilter, checkNumbers, checkRange, checkRelist, commandOf, pageOf, rawPageOf, rowsOf } from "./row.ts"
 import type { Store } from "./store.ts"
 
 /** How long a heartbeat is apart from the next one. Source: a third of the lease. */
@@ -75,6 +76,20 @@ export const service = (
           )
         })
       )
+
+    const rows: Journal["Service"]["rows"] = (run, range = {}) =>
+      Stream.unwrap(
+        Effect.gen(function* () {
+          const invalid = checkRange(run, range)
+          if (invalid !== undefined) return yield* because(invalid)
+          const last = Math.min(range.to ?? Number.MAX_SAFE_INTEGER, yield* version(run))
+          return pages(range.from ?? 1, last, (from) => store.page(run, from, last, (rows) => rawPageOf(last, rows)))
+        })
+      )
+
+    const ids: Journal["Service"]["ids"] = Stream.paginate("", (after) =>
+      Effect.map(store.ids(after), (found) => [found, Option.fromUndefinedOr(found.at(-1))] as const)
+    )
 
     const own: Journal["Service"]["own"] = Effect.flatMap(ownership.epoch, (epoch) =>
       Effect.flatMap(store.owner, (owner) =>
@@ -152,6 +167,8 @@ export const service = (
     return {
       append,
       read,
+      rows,
+      ids,
       version,
       head: (run) => Effect.suspend(() => checked(checkRange(run), () => store.head(run))),
       runs: (filter = {}) => Effect.suspend(() => checked(checkFilter(filter), () => store.runs(filter))),

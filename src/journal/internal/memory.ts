@@ -106,11 +106,19 @@ export const makeMemory = (): Store => {
         history.hashTo(last)
         return take(history.rows.slice(from - 1, last))
       }),
-    runs: ({ desk, dueBy, limit, order = "newest", status }) =>
+    ids: (after) =>
+      Effect.sync(() =>
+        [...events.keys()]
+          .filter((run) => run > after)
+          .toSorted((a, b) => (a < b ? -1 : 1))
+          .slice(0, 500)
+      ),
+    runs: ({ desk, dueBy, limit, order = "newest", run: only, status }) =>
       Effect.sync(() => {
         const statuses = typeof status === "string" ? [status] : status
         const found: Array<Listed> = []
         for (const [run, listing] of listings) {
+          if (only !== undefined && only !== run) continue
           if (statuses !== undefined && !statuses.includes(listing.status)) continue
           if (desk !== undefined && desk !== listing.desk) continue
           if (dueBy !== undefined && !(listing.wakeAt !== undefined && listing.wakeAt <= dueBy)) continue

@@ -5,15 +5,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 
-import type { Recorded } from "../Journal.ts"
 import type { Page } from "./row.ts"
 
 /** The events `from` … `last`, each page fetched when the one before has been consumed. */
-export const pages = <E>(
+export const pages = <A, E>(
   from: number,
   last: number,
-  fetch: (from: number) => Effect.Effect<Page, E>
-): Stream.Stream<Recorded, E> =>
+  fetch: (from: number) => Effect.Effect<Page<A>, E>
+): Stream.Stream<A, E> =>
   from > last
     ? Stream.empty
     : Stream.paginate(from, (from) =>

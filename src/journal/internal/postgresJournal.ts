@@ -43,6 +43,7 @@ const selects = (s: string) => ({
       SELECT *, sum(octet_length(data)) OVER (ORDER BY version) - octet_length(data) AS before FROM ${s}.events
       WHERE run = $1 AND version BETWEEN $2::bigint AND least($3::bigint, $2::bigint + 255)
     ) e WHERE before < ${pageBytes} ORDER BY version`,
+  ids: `SELECT DISTINCT run FROM ${s}.events WHERE run > $1 ORDER BY run LIMIT 500`,
   reviews: `
     SELECT review, run, kind, task, opened_at::float8 AS "openedAt", due_at::float8 AS "dueAt", claimed::float8 AS claimed
     FROM ${s}.reviews`,
@@ -60,11 +61,12 @@ const selects = (s: string) => ({
 
 /** A statement that lists runs: one text for each kind of filter. */
 const listing = (s: string, filter: Filter, statuses: ReadonlyArray<string> | undefined): Statement => {
-  const { desk, dueBy, limit, order = "newest" } = filter
+  const { desk, dueBy, limit, order = "newest", run } = filter
   const params: Array<Parameter> = []
   const bind = (value: Parameter): string => `$${params.push(value)}`
   const where = [
     ...(statuses === undefined ? [] : [`status = ANY (${bind(texts(statuses))}::text[])`]),
+    ...(run === undefined ? [] : [`run = ${bind(run)}`]),
     ...(desk === undefined ? [] : [`desk = ${bind(desk)}`]),
     ...(dueBy === undefined ? [] : [`wake_at <= ${bind(String(dueBy))}::bigint`]),
     ...(order === "due" ? ["wake_at IS NOT NULL"] : []),
@@ -142,6 +144,7 @@ export const make = (database: Database, lease: Duration.Duration): Store => {
       ),
     page: (run, from, to, take) =>
       Effect.map(ask(sql.page, [run, String(from), String(to)]), (rows) => take(rows.map(rowOf))),
+    ids: (after) => Effect.map(ask(sql.ids, [after]), (rows) => rows.map((row) => String(row["run"]))),
     runs: (filter) => {
       const statuses = typeof filter.status === "string" ? [filter.status] : filter.status
       if (statuses?.length === 0) return Effect.succeed([])

@@ -6,7 +6,7 @@
  */
 import * as Result from "effect/Result"
 
-import type { Append, Command, Filter, Listing, OpenReview, Recorded } from "../Journal.ts"
+import type { Append, Command, Filter, Listing, OpenReview, Recorded, Stored } from "../Journal.ts"
 import { InvalidInput, JournalCorrupt, ValueTooLarge, type Reason } from "./errors.ts"
 import { encode } from "./json.ts"
 
@@ -67,8 +67,9 @@ export const checkRange = (
   ])
 
 /** What is wrong with a filter on the list of runs. */
-export const checkFilter = ({ dueBy, limit, order }: Filter): InvalidInput | undefined =>
+export const checkFilter = ({ dueBy, limit, order, run }: Filter): InvalidInput | undefined =>
   firstProblem([
+    ["run", run === undefined ? undefined : idProblem(run)],
     ["limit", limit === undefined ? undefined : integerProblem(limit, 0)],
     ["dueBy", dueBy === undefined ? undefined : timeProblem(dueBy)],
     [
@@ -173,8 +174,8 @@ const pageEvents = 256
 const pageChars = 1024 * 1024
 
 /** Some events in a row, and the version after them when there are more to read. */
-export interface Page {
-  readonly events: ReadonlyArray<Recorded>
+export interface Page<A> {
+  readonly events: ReadonlyArray<A>
   readonly next: number | undefined
 }
 
@@ -188,7 +189,7 @@ export const pageOf = (
   from: number,
   last: number,
   rows: Iterable<Row>
-): Result.Result<Page, JournalCorrupt> => {
+): Result.Result<Page<Recorded>, JournalCorrupt> => {
   const events: Array<Recorded> = []
   let chars = 0
   let damage = "the event is missing"
@@ -209,6 +210,19 @@ export const pageOf = (
     return Result.fail(new JournalCorrupt({ location, run, version: next, detail: damage }))
   }
   return Result.succeed({ events, next: next <= last ? next : undefined })
+}
+
+/** The next page of a run as it is stored: rows that are missing are left out. */
+export const rawPageOf = (last: number, rows: Iterable<Row>): Page<Stored> => {
+  const events: Array<Stored> = []
+  let chars = 0
+  for (const { at, data, hash, type, version } of rows) {
+    events.push({ version, type, at, data, hash })
+    chars += data.length
+    if (events.length === pageEvents || chars >= pageChars) break
+  }
+  const next = (events.at(-1)?.version ?? last) + 1
+  return { events, next: next <= last ? next : undefined }
 }
 
 const recordedOf = (row: Row): Recorded | undefined => {

@@ -51,6 +51,8 @@ const selectPage = `
   SELECT run, version, type, at, data, lower(hex(hash)) AS hash FROM events
   WHERE run = ?1 AND version BETWEEN ?2 AND ?3 ORDER BY version`
 
+const selectIds = "SELECT DISTINCT run FROM events WHERE run > ?1 ORDER BY run LIMIT 500"
+
 const selectReviews = `
   SELECT review, run, kind, task, opened_at AS "openedAt", due_at AS "dueAt", claimed FROM reviews`
 
@@ -119,12 +121,13 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
   /** The same, tried again while another process holds the lock. */
   const step = <A>(run: () => A): Effect.Effect<A, JournalError> => wait(attempt(() => Effect.succeed(run())))
 
-  const runs = ({ desk, dueBy, limit, order = "newest", status }: Filter) =>
+  const runs = ({ desk, dueBy, limit, order = "newest", run, status }: Filter) =>
     Effect.suspend((): Effect.Effect<ReadonlyArray<Listed>, JournalError> => {
       const statuses = typeof status === "string" ? [status] : status
       if (statuses?.length === 0) return Effect.succeed([])
       const where = client.and([
         ...(statuses === undefined ? [] : [client.in("status", statuses)]),
+        ...(run === undefined ? [] : [client`run = ${run}`]),
         ...(desk === undefined ? [] : [client`desk = ${desk}`]),
         ...(dueBy === undefined ? [] : [client`wake_at <= ${dueBy}`]),
         ...(order === "due" ? [client`wake_at IS NOT NULL`] : []),
@@ -164,7 +167,8 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
       epoch: rowsFrom<{ readonly epoch: number }>(native.prepare("SELECT epoch FROM owner")),
       changed: rowsFrom<{ readonly data_version: number }>(native.prepare("PRAGMA data_version")),
       head: rowsFrom<Head>(native.prepare(selectHead)),
-      page: rowsFrom<Row>(native.prepare(selectPage))
+      page: rowsFrom<Row>(native.prepare(selectPage)),
+      ids: rowsFrom<{ readonly run: string }>(native.prepare(selectIds))
     }
 
     const currentEpoch = (): number => statements.epoch.get()?.epoch ?? 0
@@ -286,6 +290,7 @@ export const make = (sqlite: Sqlite, options: Options): Effect.Effect<Store, Jou
           return head === undefined ? { version: 0, hash: root } : { version: head.version, hash: head.hash }
         }),
       page: (run, from, to, take) => step(() => take(statements.page.iterate(run, from, to))),
+      ids: (after) => step(() => statements.ids.all(after).map(({ run }) => run)),
       runs,
       reviews: (run) =>
         step(() => {

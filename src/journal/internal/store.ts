@@ -71,6 +71,8 @@ export interface Store {
     to: number,
     take: (rows: Iterable<Row>) => A
   ) => Effect.Effect<A, JournalError>
+  /** Ids of runs that have events, in the order of the store: the first ones after `after`, at most 500. */
+  readonly ids: (after: string) => Effect.Effect<ReadonlyArray<string>, JournalError>
   readonly runs: (filter: Filter) => Effect.Effect<ReadonlyArray<Listed>, JournalError>
   readonly reviews: (run: string | undefined) => Effect.Effect<ReadonlyArray<ListedReview>, JournalError>
   /** Leaves word, and claims its review in the same transaction. Needs no epoch. `data` is the text of its JSON. */
