@@ -89,10 +89,11 @@ import { beyond } from "./internal/limiting.ts"
 import { fromRecord, refusal } from "./internal/log.ts"
 import { owned } from "./internal/plain.ts"
 import { decoder, many, type Problem, show } from "./internal/problems.ts"
-import { readRun } from "./internal/reading.ts"
+import { foldAt, type Folded, foldRun, withOutputs } from "./internal/reading.ts"
 import type { RunBusy } from "./internal/runErrors.ts"
 import {
   InputInvalid,
+  type NoSuchEvent,
   type RunError,
   RunExists,
   RunNotFound,
@@ -104,10 +105,12 @@ import { takeUp } from "./internal/takingUp.ts"
 import * as Office from "./Office.ts"
 import type * as Outcome from "./Outcome.ts"
 import type { RunEvent } from "./RunEvent.ts"
+import type { RunState } from "./RunState.ts"
 
 export {
   CommandRefused,
   InputInvalid,
+  NoSuchEvent,
   RunBusy,
   RunExists,
   RunNotFound,
@@ -444,7 +447,59 @@ export const events = (
 export const outcome = (
   run: string
 ): Effect.Effect<Outcome.Outcome, RunNotFound | RunTooNew | RunUntrusted | Journal.JournalError, Journal.Journal> =>
-  Effect.flatMap(readRun(run), ({ fold, state }) => {
-    const known = fold.outcome(state)
-    return known === undefined ? Effect.fail(new RunNotFound({ run })) : Effect.succeed(known)
-  })
+  told(run, foldRun(run))
+
+/**
+ * The outcome of a run as it was after its event `version`.
+ *
+ * **Details**
+ *
+ * - `version`: from 1 to that of the last event; any other is a `NoSuchEvent`.
+ * - Fails as {@link outcome} does, for outputs that stood then.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const outcomeAt = (
+  run: string,
+  version: number
+): Effect.Effect<
+  Outcome.Outcome,
+  NoSuchEvent | RunNotFound | RunTooNew | RunUntrusted | Journal.JournalError,
+  Journal.Journal
+> => told(run, foldAt(run, version))
+
+const told = <E, R>(run: string, folding: Effect.Effect<Folded, E, R>) =>
+  folding.pipe(
+    Effect.flatMap((folded) => withOutputs(run, folded)),
+    Effect.flatMap(({ fold, state }) => {
+      const known = fold.outcome(state)
+      return known === undefined ? Effect.fail(new RunNotFound({ run })) : Effect.succeed(known)
+    })
+  )
+
+/**
+ * The state of a run as the journal has it.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const state = (
+  run: string
+): Effect.Effect<RunState, RunNotFound | RunTooNew | RunUntrusted | Journal.JournalError, Journal.Journal> =>
+  Effect.map(foldRun(run), ({ state }) => state)
+
+/**
+ * The state of a run as it was after its event `version`: from 1 to that of the last one; any other is a `NoSuchEvent`.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const stateAt = (
+  run: string,
+  version: number
+): Effect.Effect<
+  RunState,
+  NoSuchEvent | RunNotFound | RunTooNew | RunUntrusted | Journal.JournalError,
+  Journal.Journal
+> => Effect.map(foldAt(run, version), ({ state }) => state)

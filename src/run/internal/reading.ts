@@ -14,7 +14,7 @@ import type { RunEvent } from "../RunEvent.ts"
 import { applyEvent, type Draft } from "./apply.ts"
 import { fromRecord, refusal } from "./log.ts"
 import { readBack, store } from "./outputs.ts"
-import { RunNotFound, RunUntrusted } from "./runErrors.ts"
+import { NoSuchEvent, RunNotFound, RunUntrusted } from "./runErrors.ts"
 
 /** What a run has come to, and what came of it. */
 export interface Read {
@@ -25,13 +25,18 @@ export interface Read {
 const referred = (event: RunEvent): Reference | undefined =>
   event._tag === "RunStarted" ? event.inputRef : "result" in event ? event.result.outputRef : undefined
 
-/** Folds a run from its journal. What is large is there by reference. */
-export const foldRun = Effect.fnUntraced(function* (run: string) {
+/** A run with where its events refer to: the version of the event by the hash. */
+export interface Folded extends Read {
+  readonly references: ReadonlyMap<string, number>
+}
+
+/** Folds a run from its journal, up to a version where one is given. */
+const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined) {
   const journal = yield* Journal.Journal
   const fold = Outcome.fold()
   const references = new Map<string, number>()
   let state: Draft | undefined
-  yield* journal.read(run).pipe(
+  yield* journal.read(run, { to }).pipe(
     Stream.runForEach((recorded) => {
       const untrusted = (reason: string) => Effect.fail(new RunUntrusted({ run, version: recorded.version, reason }))
       const event = fromRecord(recorded)
@@ -46,13 +51,26 @@ export const foldRun = Effect.fnUntraced(function* (run: string) {
     })
   )
   if (state === undefined) return yield* new RunNotFound({ run })
-  const read: Read & { readonly references: ReadonlyMap<string, number> } = { state, fold, references }
-  return read
+  const folded: Folded = { state, fold, references }
+  return folded
 })
 
-/** Folds a run from its journal, with its input and outputs. One that is gone is no less untrusted than an event that is. */
-export const readRun = Effect.fnUntraced(function* (run: string) {
-  const { fold, references, state } = yield* foldRun(run)
+/** Folds a run from its journal. What is large is there by reference. */
+export const foldRun = (run: string) => foldTo(run, undefined)
+
+/** As {@link foldRun}, as the run was after its event `version`. */
+export const foldAt = Effect.fnUntraced(function* (run: string, version: number) {
+  const journal = yield* Journal.Journal
+  const last = yield* journal.version(run)
+  if (last === 0) return yield* new RunNotFound({ run })
+  if (!Number.isSafeInteger(version) || version < 1 || version > last) {
+    return yield* new NoSuchEvent({ run, version, last })
+  }
+  return yield* foldTo(run, version)
+})
+
+/** Puts the input and the outputs in place that stand. One that is gone is no less untrusted than an event that is. */
+export const withOutputs = Effect.fnUntraced(function* (run: string, { fold, references, state }: Folded) {
   yield* readBack(yield* store, fold).pipe(
     Effect.catchTag("Lost", ({ hash, reason }) =>
       Effect.fail(
@@ -67,3 +85,6 @@ export const readRun = Effect.fnUntraced(function* (run: string) {
   const read: Read = { state, fold }
   return read
 })
+
+/** Folds a run from its journal, with its input and outputs. */
+export const readRun = (run: string) => Effect.flatMap(foldRun(run), (folded) => withOutputs(run, folded))

@@ -1,3 +1,4 @@
+// @effect-diagnostics schemaNumber:off -- an event that is asked for may be any number
 /**
  * How runs can fail to be begun, taken up, spoken to and carried out.
  *
@@ -102,6 +103,22 @@ export class RunTooNew extends Schema.TaggedError<RunTooNew>("espalier/run/Run/R
   override get message(): string {
     const knows = this.known === 0 ? "does not know at all" : `knows up to version ${this.known}`
     return `the run ${this.run} is of a newer release: its event ${this.version} is a ${this.type}, which this one ${knows}`
+  }
+}
+
+/**
+ * The run has not got that far. `last`: its last event.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class NoSuchEvent extends Schema.TaggedError<NoSuchEvent>("espalier/run/Run/NoSuchEvent")("NoSuchEvent", {
+  run: Schema.String,
+  version: Schema.Number,
+  last: Schema.Int
+}) {
+  override get message(): string {
+    return `the run ${this.run} has no event ${this.version}; its last one is ${this.last}`
   }
 }
 
