@@ -82,7 +82,7 @@ console.log(
   }
   const optional = Object.keys(manifest.peerDependenciesMeta ?? {})
   const modules = globSync("**/*.js", { cwd: join(installed, "dist") })
-  const outside = modules.filter((path) => !path.includes("internal/") && path !== "index.js")
+  const outside = modules.filter((path) => !/(^|\/)internal\/|^cli\/|^index\.js$/.test(path))
   const names = outside.map((path) => `espalier/${path.replaceAll("\\", "/").replace(/(\/index)?\.js$/, "")}`)
   writeFileSync(
     join(project, "all.mjs"),
@@ -94,7 +94,7 @@ for (const name of ${JSON.stringify(names)}) {
     lacking.push(name)
   })
 }
-for (const name of ["espalier/internal/transition", "espalier/index", "espalier/run/index"]) {
+for (const name of ["espalier/internal/transition", "espalier/index", "espalier/run/index", "espalier/cli/main"]) {
   const refused = await import(name).then(() => false, (error) => error.code === "ERR_PACKAGE_PATH_NOT_EXPORTED")
   if (!refused) throw new Error(name + " must not be reachable")
 }
@@ -104,6 +104,15 @@ console.log(lacking.toSorted().join(" "))
   const lacking = run(project, process.execPath, "all.mjs").trim()
   const expected = "espalier/journal/ArtefactsPostgres espalier/journal/JournalPostgres"
   if (lacking !== expected) throw new Error(`without ${optional.join(", ")} these do not import: ${lacking}`)
+
+  // The command answers without them, too.
+  const { bin: commands, version } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+    readonly bin: { readonly espalier: string }
+    readonly version: string
+  }
+  const answer = run(project, process.execPath, join(installed, commands.espalier), "--version").trim()
+  if (!answer.includes(version)) throw new Error(`the command says that it is ${answer}, not ${version}`)
+
   for (const name of optional) {
     mkdirSync(dirname(join(project, "node_modules", name)), { recursive: true })
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))

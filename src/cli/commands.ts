@@ -1,0 +1,219 @@
+/**
+ * The commands, and how they are understood.
+ *
+ * @since 0.1.0
+ */
+import * as Argument from "effect/cli/Argument"
+import * as CliConfig from "effect/cli/CliConfig"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as DateTime from "effect/DateTime"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+
+import type { Row } from "../run/Audit.ts"
+import { DispatchEnd } from "../run/RunEvent.ts"
+import { RunStatus } from "../run/RunState.ts"
+import { Misused } from "./failures.ts"
+import { layerOf } from "./opening.ts"
+import { platform } from "./platform.ts"
+import * as reading from "./reading.ts"
+import * as writing from "./writing.ts"
+
+const version = "0.1.0"
+
+const espalier = Command.make("espalier").pipe(
+  Command.withSharedFlags({
+    journal: Flag.String("journal").pipe(
+      Flag.withMetavar("FILE|URL"),
+      Flag.withDescription(
+        "The journal: a file, or postgres://… Default: ESPALIER_JOURNAL of the environment, then .espalier/journal.db"
+      ),
+      Flag.optional
+    ),
+    json: Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
+  }),
+  Command.withDescription(
+    "Looks at the runs of a journal, checks them, and carries them elsewhere. Exit codes: 0 all is well, 1 used wrongly, " +
+      "2 not there or refused, 3 damaged, 4 the journal cannot be used now"
+  )
+)
+
+const runId = Argument.String("run").pipe(Argument.withDescription("The id of a run"))
+
+const oneOf = <A extends string>(name: string, words: ReadonlyArray<A>, description: string) =>
+  Flag.Literals(name, words).pipe(Flag.withDescription(description), Flag.optional)
+
+const text = (name: string, description: string) =>
+  Flag.String(name).pipe(Flag.withDescription(description), Flag.optional)
+
+const on = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+
+/** What a command does with the journal that was named. */
+const within = <A, E, R>(use: (json: boolean) => Effect.Effect<A, E, R>, create = false) =>
+  Effect.flatMap(espalier, ({ journal, json }) => Effect.provide(use(json), layerOf(journal, create)))
+
+/** A time as people write it: with a date, as ISO 8601 has it; or milliseconds since 1970. */
+const timeOf = (flag: string, given: Option.Option<string>): Effect.Effect<number | undefined, Misused> =>
+  Option.match(given, {
+    onNone: () => Effect.succeed(undefined),
+    onSome: (text) => {
+      const millis = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+      const at = Number.isFinite(millis) ? millis : Option.map(DateTime.make(text), DateTime.toEpochMillis)
+      if (typeof at === "number") return Effect.succeed(at)
+      return Option.match(at, {
+        onNone: () => {
+          const reason = `--${flag} must be a time such as 2026-11-30T08:00:00Z, or milliseconds since 1970, is ${text}`
+          return Effect.fail(new Misused({ reason }))
+        },
+        onSome: (at) => Effect.succeed(at)
+      })
+    }
+  })
+
+const runs = Command.make(
+  "runs",
+  {
+    status: oneOf("status", RunStatus.literals, "Only runs with this status"),
+    desk: text("desk", "Only runs of this desk"),
+    limit: Flag.Int("limit").pipe(
+      Flag.withDescription("At most so many"),
+      Flag.filter(
+        (limit) => limit >= 0,
+        (limit) => `must be >= 0, is ${limit}`
+      ),
+      Flag.optional
+    )
+  },
+  ({ desk, limit, status }) =>
+    within((json) =>
+      reading.runs(
+        {
+          ...(Option.isSome(status) ? { status: status.value } : {}),
+          ...(Option.isSome(desk) ? { desk: desk.value } : {}),
+          ...(Option.isSome(limit) ? { limit: limit.value } : {})
+        },
+        json
+      )
+    )
+).pipe(Command.withDescription("Lists the runs, newest first"))
+
+const show = Command.make("show", { run: runId }, ({ run }) => within((json) => reading.show(run, json))).pipe(
+  Command.withDescription(
+    "Shows a run: its tasks, where its results come from, what is to be decided, what may happen next"
+  )
+)
+
+const outcomes: ReadonlyArray<Row["outcome"]> = [...DispatchEnd.literals, "open"]
+
+const audit = Command.make(
+  "audit",
+  {
+    run: runId.pipe(Argument.optional),
+    worker: text("worker", "Only dispatches to this worker"),
+    task: text("task", "Only dispatches of this task"),
+    outcome: oneOf("outcome", outcomes, "Only dispatches that ended so"),
+    since: text("since", "Only dispatches that were given not before this time"),
+    until: text("until", "Only dispatches that were given not after this time"),
+    lines: on("lines", "Print a line of JSON for each dispatch, or step"),
+    trail: on("trail", "Print every step of the run instead")
+  },
+  ({ lines, outcome, run, since, task, trail, until, worker }) =>
+    within((json) =>
+      Effect.gen(function* () {
+        const from = yield* timeOf("since", since)
+        const to = yield* timeOf("until", until)
+        const filters = {
+          ...(Option.isSome(worker) ? { worker: worker.value } : {}),
+          ...(Option.isSome(task) ? { task: task.value } : {}),
+          ...(Option.isSome(outcome) ? { outcome: outcome.value } : {}),
+          ...(from === undefined ? {} : { since: from }),
+          ...(to === undefined ? {} : { until: to })
+        }
+        const form = json ? "json" : lines ? "lines" : "table"
+        if (!trail) return yield* reading.audit(Option.getOrUndefined(run), filters, form)
+        if (Option.isNone(run)) return yield* new Misused({ reason: "--trail is of one run: name it" })
+        if (Object.keys(filters).length > 0) {
+          return yield* new Misused({ reason: "--trail tells every step: it takes no filters" })
+        }
+        yield* reading.trail(run.value, form)
+      })
+    )
+).pipe(
+  Command.withDescription("Prints who was asked what, when and why, and what came of it: of a run, or of all of them"),
+  Command.withExamples([
+    { command: "espalier audit r1 --trail", description: "Every step of a run, one line each" },
+    {
+      command: "espalier audit --worker docs.links --since 2026-11-30 --lines",
+      description: "A worker, as lines of JSON"
+    }
+  ])
+)
+
+const verify = Command.make(
+  "verify",
+  {
+    run: runId.pipe(Argument.optional),
+    head: text(
+      "head",
+      "A head that was kept, as verify prints it: VERSION:HASH, or HASH alone. The run has to come by it"
+    )
+  },
+  ({ head, run }) =>
+    within((json) =>
+      Option.isSome(head) && Option.isNone(run)
+        ? Effect.fail(new Misused({ reason: "--head is of one run: name it" }))
+        : reading.verify(Option.getOrUndefined(run), Option.getOrUndefined(head), json)
+    )
+).pipe(Command.withDescription("Checks the store and the chains of its runs, and prints their heads"))
+
+const state = Command.make(
+  "state",
+  {
+    run: runId,
+    at: Flag.Int("at").pipe(Flag.withDescription("After this event, from 1 on. Default: the last one"), Flag.optional)
+  },
+  ({ at, run }) => within((json) => reading.state(run, Option.getOrUndefined(at), json))
+).pipe(Command.withDescription("Prints the state of a run as JSON, as it is or as it was"))
+
+const size = Command.make("size", { run: runId.pipe(Argument.optional) }, ({ run }) =>
+  within((json) => reading.size(Option.getOrUndefined(run), json))
+).pipe(Command.withDescription("Prints how much a run, or the whole journal, holds"))
+
+const exporting = Command.make(
+  "export",
+  {
+    run: runId,
+    out: text("out", "The file to write, which must not be there. Default: standard output"),
+    artefacts: on("artefacts", "Put the artefacts that it refers to into it")
+  },
+  ({ artefacts, out, run }) => within(() => writing.exportRun(run, Option.getOrUndefined(out), artefacts))
+).pipe(Command.withDescription("Writes a run as lines of JSON"))
+
+const importing = Command.make(
+  "import",
+  { file: Argument.String("file").pipe(Argument.withDescription("An export of a run; - is standard input")) },
+  ({ file }) => within((json) => writing.importRun(file, json), true)
+).pipe(Command.withDescription("Takes a run out of an export into the journal, which is made when it is not there"))
+
+const rebuild = Command.make("rebuild", { dryRun: on("dry-run", "Only tell what differs") }, ({ dryRun }) =>
+  within((json) => writing.rebuild(dryRun, json))
+).pipe(Command.withDescription("Makes the lists of runs and of open reviews anew from the events"))
+
+const all = espalier.pipe(
+  Command.withSubcommands([runs, show, audit, verify, state, size, exporting, importing, rebuild])
+)
+
+/** Understands arguments and does what they say. */
+export const run = (args: ReadonlyArray<string>) =>
+  Command.runWith(all, { version })(args).pipe(
+    Effect.provide(
+      Layer.merge(
+        platform,
+        CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+      )
+    )
+  )

@@ -1,0 +1,63 @@
+/**
+ * What can go wrong with a command, in a sentence and as an exit code.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+import { plain } from "../run/internal/text.ts"
+
+/** What was asked for is not there, or is refused. */
+export class Refused extends Schema.TaggedError<Refused>("espalier/cli/Refused")("Refused", { reason: Schema.String }) {
+  override get message(): string {
+    return this.reason
+  }
+}
+
+/** The command was used wrongly. */
+export class Misused extends Schema.TaggedError<Misused>("espalier/cli/Misused")("Misused", { reason: Schema.String }) {
+  override get message(): string {
+    return this.reason
+  }
+}
+
+/** Something is damaged; what it is has been told already. */
+export class Damaged extends Schema.TaggedError<Damaged>("espalier/cli/Damaged")("Damaged", {}) {}
+
+interface Failure {
+  readonly _tag: string
+  readonly message: string
+  readonly reason?: unknown
+}
+
+const damages: ReadonlySet<string> = new Set(["Damaged", "ChainBroken", "ExportInvalid", "RunUntrusted"])
+
+const damagedStores: ReadonlySet<string> = new Set(["JournalCorrupt", "ArtefactMismatch", "ArtefactUnreadable"])
+
+const refusedStores: ReadonlySet<string> = new Set([
+  "InvalidInput",
+  "ValueTooLarge",
+  "NotAJournal",
+  "JournalTooNew",
+  "ArtefactMissing",
+  "ArtefactTooLarge"
+])
+
+const tagOf = (value: unknown): string =>
+  typeof value === "object" && value !== null && "_tag" in value && typeof value._tag === "string" ? value._tag : ""
+
+/** The exit code of a failure. */
+export const codeOf = (failure: Failure): number => {
+  const { _tag: tag, reason } = failure
+  if (tag === "ShowHelp")
+    return "errors" in failure && Array.isArray(failure.errors) && failure.errors.length === 0 ? 0 : 1
+  if (tag === "Misused") return 1
+  if (damages.has(tag)) return 3
+  if (tag !== "JournalError" && tag !== "ArtefactsError") return 2
+  const store = tagOf(reason)
+  return damagedStores.has(store) ? 3 : refusedStores.has(store) ? 2 : 4
+}
+
+/** What is said of a failure; nothing where it has been said. */
+export const sayWhy = (failure: Failure): string =>
+  failure._tag === "ShowHelp" || failure._tag === "Damaged" ? "" : plain(failure.message)

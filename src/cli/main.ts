@@ -1,0 +1,41 @@
+#!/usr/bin/env node
+/**
+ * The command `espalier`: looks at the runs of a journal, checks them, and carries them elsewhere. A Node file: uses
+ * `node:process`.
+ *
+ * **Details**
+ *
+ * Exit codes: 0 all is well, 1 the command was used wrongly, 2 what was asked for is not there or refused, 3 something is
+ * damaged, 4 the journal cannot be used now, 70 a mistake of this program.
+ *
+ * @since 0.1.0
+ */
+import process from "node:process"
+
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+
+import { run } from "./commands.ts"
+import { codeOf, sayWhy } from "./failures.ts"
+
+// Who reads the output may stop reading: `espalier export r1 | head -1`.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === "EPIPE" ? 0 : 70)
+})
+
+const interrupt = new AbortController()
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => interrupt.abort())
+
+const exit = await Effect.runPromiseExit(run(process.argv.slice(2)), { signal: interrupt.signal })
+
+if (Exit.isFailure(exit)) {
+  const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  if (error === undefined && Cause.hasInterruptsOnly(exit.cause)) process.exitCode = 130
+  else {
+    const said = error === undefined ? Cause.pretty(exit.cause) : sayWhy(error)
+    if (said !== "") process.stderr.write(`espalier: ${said}\n`)
+    process.exitCode = error === undefined ? 70 : codeOf(error)
+  }
+}

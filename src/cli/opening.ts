@@ -1,0 +1,84 @@
+// @effect-diagnostics nodeBuiltinImport:off -- whether a file is there is asked before anything opens it.
+/**
+ * The journal that a command is about. A Node file: uses `node:fs`.
+ *
+ * @since 0.1.0
+ */
+import { existsSync } from "node:fs"
+
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+
+import { Artefacts, type ArtefactsError } from "../journal/Artefacts.ts"
+import * as ArtefactsSqlite from "../journal/ArtefactsSqlite.ts"
+import type { Journal, JournalError } from "../journal/Journal.ts"
+import * as JournalSqlite from "../journal/JournalSqlite.ts"
+import { Refused } from "./failures.ts"
+
+/** The artefacts beside the journal. */
+export class Stores extends Context.Service<Stores, Artefacts["Service"]>()("espalier/cli/opening/Stores") {}
+
+/** Where a journal is that nobody has named. */
+export const usual = ".espalier/journal.db"
+
+/** The variable of the environment that names it. */
+export const variable = "ESPALIER_JOURNAL"
+
+/** The journal that is meant: the one of the flag, of the environment, or the usual one. */
+const placeOf = (flag: Option.Option<string>): Effect.Effect<string> =>
+  Option.match(flag, {
+    onSome: Effect.succeed,
+    onNone: () =>
+      Effect.map(
+        Effect.orElseSucceed(Config.String(variable).pipe(Config.option), () => Option.none<string>()),
+        Option.getOrElse(() => usual)
+      )
+  })
+
+const isServer = (place: string): boolean => /^postgres(ql)?:\/\//.test(place)
+
+/** A journal on a server, and its artefacts. Its client is only there for those who have installed it. */
+const onServer = (url: string): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused> =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.tryPromise({
+        try: () => Promise.all([import("../journal/JournalPostgres.ts"), import("../journal/ArtefactsPostgres.ts")]),
+        catch: () => new Refused({ reason: "a journal in PostgreSQL needs the package @effect/sql-pg: install it" })
+      }),
+      ([journals, stores]) => {
+        const options = { url: Redacted.make(url) }
+        const artefacts = Layer.effect(Stores, Artefacts).pipe(Layer.provide(stores.layerPostgres(options)))
+        return Layer.merge(journals.layerPostgres(options), artefacts)
+      }
+    )
+  )
+
+/**
+ * The layer of the journal, and of the artefacts beside it.
+ *
+ * **Details**
+ *
+ * - `create`: whether a file that is not there is made. Only what writes a run into it does that.
+ */
+export const layerOf = (
+  flag: Option.Option<string>,
+  create: boolean
+): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const place = yield* placeOf(flag)
+      if (isServer(place)) return onServer(place)
+      if (!create && !existsSync(place)) {
+        const how = `name one with --journal or ${variable}`
+        return yield* new Refused({ reason: `there is no journal at ${place}; ${how}` })
+      }
+      const artefacts = Layer.effect(Stores, Artefacts).pipe(
+        Layer.provide(ArtefactsSqlite.layerSqlite({ filename: place }))
+      )
+      return Layer.merge(JournalSqlite.layerSqlite({ filename: place }), artefacts)
+    }).pipe(Effect.map((layer): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused> => layer))
+  )

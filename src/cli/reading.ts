@@ -1,0 +1,180 @@
+// @effect-diagnostics nodeBuiltinImport:off -- the platform hashes many times as fast.
+/**
+ * The commands that only look. A Node file: uses `node:crypto`.
+ *
+ * @since 0.1.0
+ */
+import { hash } from "node:crypto"
+
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+import * as Chain from "../journal/Chain.ts"
+import * as Journal from "../journal/Journal.ts"
+import * as Audit from "../run/Audit.ts"
+import { knownAs } from "../run/internal/closest.ts"
+import { foldRun } from "../run/internal/reading.ts"
+import { instantOf, plain } from "../run/internal/text.ts"
+import * as Run from "../run/Run.ts"
+import * as RunState from "../run/RunState.ts"
+import * as Standing from "../run/Standing.ts"
+import { Damaged, Misused, Refused } from "./failures.ts"
+import { heading, print, printJson, warn, table } from "./printing.ts"
+import { shownOf, textOf } from "./showing.ts"
+
+const sha256 = (text: string): string => hash("sha256", text, "hex")
+
+/** Fails with the names that are near when the journal has no such run; its version otherwise. */
+export const demand = Effect.fnUntraced(function* (run: string) {
+  const journal = yield* Journal.Journal
+  const version = yield* journal.version(run)
+  if (version > 0) return version
+  const ids = yield* Stream.runCollect(Stream.take(journal.ids, 10_000))
+  return yield* new Refused({ reason: `the journal has no run ${run}${knownAs(run, ids)}` })
+})
+
+/** Lists runs. */
+export const runs = Effect.fnUntraced(function* (filter: Journal.Filter, json: boolean) {
+  const journal = yield* Journal.Journal
+  const listed = yield* journal.runs(filter)
+  if (json) return yield* printJson(listed)
+  if (listed.length === 0) return yield* print("no runs")
+  yield* print(
+    table(
+      ["run", "status", "desk", "events", "started", "last event", "reason"],
+      listed.map(({ desk, reason = "", run, startedAt, status, updatedAt, version }) => [
+        run,
+        status,
+        desk,
+        String(version),
+        instantOf(startedAt),
+        instantOf(updatedAt),
+        plain(reason)
+      ])
+    )
+  )
+})
+
+/** Shows a run. */
+export const show = Effect.fnUntraced(function* (run: string, json: boolean) {
+  yield* demand(run)
+  const journal = yield* Journal.Journal
+  const read = yield* foldRun(run)
+  const outcome = read.fold.outcome(read.state)
+  if (outcome === undefined) return yield* new Refused({ reason: `the run ${run} has not begun` })
+  const events = yield* Stream.runCollect(journal.rows(run, { from: read.state.version, to: read.state.version }))
+  const standing = Standing.of(read.state, read.fold)
+  const shown = shownOf(read, outcome, standing, events[0]?.hash ?? "")
+  yield* json ? printJson(shown) : print(textOf(shown))
+})
+
+/** Prints the rows of one run or of all. */
+export const audit = Effect.fnUntraced(function* (
+  run: string | undefined,
+  query: Audit.Query,
+  form: "table" | "lines" | "json"
+) {
+  if (run !== undefined) yield* demand(run)
+  const found = run === undefined ? Audit.ofAll(query) : Stream.fromEffect(Audit.ofRun(run, query))
+  const whole: Array<Audit.Found> = []
+  let damaged = false
+  yield* Stream.runForEach(found, (each) =>
+    Effect.gen(function* () {
+      if (each.unread !== undefined) {
+        damaged = true
+        yield* warn(plain(each.unread.message))
+      }
+      if (form !== "lines") whole.push(each)
+      else for (const row of each.rows) yield* print(Audit.line(each.run, row))
+    })
+  )
+  const rows = whole.flatMap(({ run, rows }) => rows.map((row) => ({ run, ...row, retries: row.attempts - 1 })))
+  if (form === "json") yield* printJson(rows)
+  if (form === "table") yield* print(rows.length === 0 ? "no dispatches" : tableOf(rows))
+  if (damaged) return yield* new Damaged()
+})
+
+const tableOf = (rows: ReadonlyArray<Audit.Row>): string => {
+  const [heads = "", ...rest] = Audit.table(rows).split("\n")
+  return [heading(heads), ...rest].join("\n")
+}
+
+/** Prints every step of a run. */
+export const trail = Effect.fnUntraced(function* (run: string, form: "table" | "lines" | "json") {
+  yield* demand(run)
+  const steps = Audit.trail(run)
+  if (form === "json") return yield* printJson(yield* Stream.runCollect(steps))
+  yield* Stream.runForEach(steps, (step) =>
+    print(form === "lines" ? JSON.stringify({ run, ...step }) : Audit.stepLine(step))
+  )
+})
+
+/** A head as it is printed. */
+const headText = ({ hash, version }: Journal.Head): string => `${version}:${hash}`
+
+const headOf = (text: string): Effect.Effect<{ readonly hash: string; readonly version?: number }, Misused> => {
+  const [, version, hash] = /^(?:([1-9]\d{0,14}):)?([0-9a-f]{64})$/.exec(text) ?? []
+  if (hash === undefined) {
+    const reason = `--head must be VERSION:HASH or HASH, 64 hexadecimal digits in lower case, is ${text}`
+    return Effect.fail(new Misused({ reason }))
+  }
+  return Effect.succeed(version === undefined ? { hash } : { hash, version: Number(version) })
+}
+
+/** Checks the store, and the chain of one run or of all. */
+export const verify = Effect.fnUntraced(function* (run: string | undefined, head: string | undefined, json: boolean) {
+  const kept = head === undefined ? undefined : yield* headOf(head)
+  const journal = yield* Journal.Journal
+  yield* journal.check
+  // Of a run that is gone a head may have been kept; without one there is nothing to check.
+  if (run !== undefined && kept === undefined) yield* demand(run)
+  const checked =
+    run === undefined
+      ? Chain.verifyAll({ digest: sha256 })
+      : Stream.fromEffect(Chain.verify(run, { digest: sha256, ...(kept === undefined ? {} : { head: kept }) }))
+  let runs = 0
+  let damaged = 0
+  const whole: Array<unknown> = []
+  yield* Stream.runForEach(checked, ({ damage, events, head, run }) =>
+    Effect.suspend(() => {
+      runs += 1
+      if (damage !== undefined) damaged += 1
+      if (json) {
+        const { expected, found, problem, version } = damage ?? {}
+        whole.push({
+          run,
+          events,
+          head,
+          ...(damage === undefined ? {} : { damage: { problem, version, expected, found } })
+        })
+        return Effect.void
+      }
+      return print(
+        damage === undefined ? `ok       ${run}  ${headText(head)}` : `damaged  ${run}  ${plain(damage.message)}`
+      )
+    })
+  )
+  yield* json
+    ? printJson(whole)
+    : print(`${runs === 1 ? "1 run" : `${runs} runs`} checked, ${damaged === 0 ? "none" : damaged} damaged`)
+  if (damaged > 0) return yield* new Damaged()
+})
+
+const encodeState = Schema.encodeEffect(RunState.Json)
+
+/** Prints the state of a run, as it is or as it was. */
+export const state = Effect.fnUntraced(function* (run: string, at: number | undefined, json: boolean) {
+  yield* demand(run)
+  const state = yield* at === undefined ? Run.state(run) : Run.stateAt(run, at)
+  const encoded = yield* Effect.orDie(encodeState(state))
+  yield* print(JSON.stringify(encoded, null, json ? 0 : 2))
+})
+
+/** Prints how much there is. */
+export const size = Effect.fnUntraced(function* (run: string | undefined, json: boolean) {
+  if (run !== undefined) yield* demand(run)
+  const journal = yield* Journal.Journal
+  const { bytes, events } = yield* journal.size(run)
+  yield* json ? printJson({ events, bytes }) : print(`${events} events, ${bytes} bytes of data`)
+})

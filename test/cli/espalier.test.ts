@@ -1,0 +1,205 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+
+import { assert, describe } from "@effect/vitest"
+import { Effect } from "effect"
+
+import { withProcesses } from "../fixtures/real.ts"
+import { connection } from "../journal/fixtures/folder.ts"
+import { copied } from "../run/released.ts"
+import { espalier } from "./command.ts"
+
+/** What is told of a journal that is as it was left. */
+const told = (args: ReadonlyArray<string>, options?: { readonly env?: Record<string, string> }) =>
+  Effect.flatMap(copied, (journal) => espalier(journal, args, options))
+
+const golden = (name: string) =>
+  readFileSync(join(import.meta.dirname, "golden", `${name}.txt`), "utf8")
+    .replace(/\n$/, "")
+    .split("\n")
+
+/** Many processes, one after the other. */
+const many = 180_000
+
+describe("espalier", () => {
+  const shown: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+    ["runs", ["runs"]],
+    ["show", ["show", "stumbled"]],
+    ["show-waiting", ["show", "waiting"]],
+    ["audit", ["audit", "stumbled"]],
+    ["audit-lines", ["audit", "--outcome", "open", "--lines"]],
+    ["audit-trail", ["audit", "stumbled", "--trail"]],
+    ["verify", ["verify"]],
+    ["size", ["size"]],
+    ["help", ["--help"]]
+  ]
+  withProcesses.each(shown)("R-304 R-309 prints what is in the journal: %s", ([name, args]) =>
+    Effect.gen(function* () {
+      const { code, err, out } = yield* told(args)
+      assert.deepStrictEqual([code, err], [0, []])
+      assert.deepStrictEqual(out, golden(name))
+    })
+  )
+
+  withProcesses(
+    "R-304 prints JSON where it is asked to, and one document of it",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        for (const args of [
+          ["runs", "--status", "completed", "--limit", "2"],
+          ["show", "waiting"],
+          ["audit", "stumbled"],
+          ["audit", "stumbled", "--trail"],
+          ["verify", "large"],
+          ["state", "finished", "--at", "2"],
+          ["size", "large"],
+          ["rebuild", "--dry-run"]
+        ]) {
+          const { code, out } = yield* espalier(journal, [...args, "--json"])
+          assert.deepStrictEqual([code, out.length], [0, 1], args.join(" "))
+          assert.strictEqual(typeof JSON.parse(out[0]!), "object")
+        }
+        const listed = JSON.parse((yield* espalier(journal, ["runs", "--json", "--desk", "gazette"])).out[0]!)
+        assert.strictEqual(listed.length, 6)
+        const { out } = yield* espalier(journal, ["state", "finished", "--at", "2", "--json"])
+        assert.deepInclude(JSON.parse(out[0]!), { run: "finished", version: 2, status: "running" })
+      }),
+    many
+  )
+
+  const refused: ReadonlyArray<readonly [ReadonlyArray<string>, number, string]> = [
+    [
+      ["show", "fnished"],
+      2,
+      "espalier: the journal has no run fnished; known are finished, large, stumbled, waiting, cut-off and 1 more"
+    ],
+    [["audit", "nobody", "--trail"], 2, "the journal has no run nobody"],
+    [["state", "finished", "--at", "14"], 2, "espalier: the run finished has no event 14; its last one is 13"],
+    [["export", "nobody"], 2, "the journal has no run nobody"],
+    [["verify", "nobody"], 2, "the journal has no run nobody"],
+    [["verify", "--head", "a"], 1, "espalier: --head is of one run: name it"],
+    [["verify", "large", "--head", "a"], 1, "espalier: --head must be VERSION:HASH or HASH"],
+    [["audit", "--since", "yesterday"], 1, "espalier: --since must be a time such as 2026-11-30T08:00:00Z"],
+    [["audit", "--trail"], 1, "espalier: --trail is of one run: name it"],
+    [["audit", "large", "--trail", "--worker", "a"], 1, "espalier: --trail tells every step"],
+    [["audit", "--outcome", "well"], 1, "well"],
+    [["runs", "--limit", "-1"], 1, "must be >= 0, is -1"],
+    [["show"], 1, "Missing required argument"],
+    [["frobnicate"], 1, `Unknown subcommand "frobnicate"`],
+    [["import", "/nowhere"], 2, "espalier: /nowhere cannot be read: it is not there"],
+    [
+      ["runs", "--journal", "/nowhere/journal.db"],
+      2,
+      "espalier: there is no journal at /nowhere/journal.db; name one with"
+    ]
+  ]
+  withProcesses.each(refused)("R-304 says what is wrong: %j", ([args, expected, message]) =>
+    Effect.gen(function* () {
+      const { code, err, out } = yield* told(args)
+      assert.strictEqual(code, expected)
+      assert.include(expected === 1 ? [...out, ...err].join("\n") : err.join("\n"), message)
+      if (expected === 2) assert.deepStrictEqual([out, err.length], [[], 1])
+    })
+  )
+
+  withProcesses("R-304 never makes a journal where there is none to look at", () =>
+    Effect.gen(function* () {
+      const journal = join(dirname(yield* copied), "other.db")
+      const { code } = yield* espalier(journal, ["runs"])
+      assert.strictEqual(code, 2)
+      assert.isFalse(existsSync(journal))
+    })
+  )
+
+  withProcesses(
+    "R-304 finds a changed event, and a cut end against the head that was kept",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        const [line = ""] = (yield* espalier(journal, ["verify", "large"])).out
+        const head = line.split(/ {2,}/)[2]!
+        assert.strictEqual((yield* espalier(journal, ["verify", "large", "--head", head])).code, 0)
+        const database = yield* connection(journal)
+        database.exec("DELETE FROM events WHERE run = 'large' AND version > 9")
+        database.exec(`UPDATE events SET data = replace(data, '"', ' "') WHERE run = 'stumbled' AND version = 4`)
+        assert.strictEqual((yield* espalier(journal, ["verify", "large"])).code, 0)
+        const cut = yield* espalier(journal, ["verify", "large", "--head", head])
+        assert.strictEqual(cut.code, 3)
+        assert.include(cut.out[0], `the run "large" was cut off: it ends with version 9`)
+        const all = yield* espalier(journal, ["verify"])
+        assert.strictEqual(all.code, 3)
+        assert.include(all.out[3], `damaged  stumbled  the run "stumbled" was changed at version 4`)
+        assert.strictEqual(all.out.at(-1), "6 runs checked, 1 damaged")
+      }),
+    many
+  )
+
+  withProcesses(
+    "R-304 carries a run into another journal, whole, once, and with its artefacts",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        const folder = dirname(journal)
+        const file = join(folder, "large.jsonl")
+        assert.deepStrictEqual(yield* espalier(journal, ["export", "large", "--artefacts", "--out", file]), {
+          code: 0,
+          out: [],
+          err: []
+        })
+        const again = yield* espalier(journal, ["export", "large", "--out", file])
+        assert.deepStrictEqual(
+          [again.code, again.err],
+          [2, [`espalier: ${file} cannot be written: it is there already`]]
+        )
+        assert.deepStrictEqual(
+          readdirSync(folder).filter((name) => name.endsWith(".part")),
+          []
+        )
+        const other = join(folder, "other.db")
+        const imported = yield* espalier(other, ["import", file])
+        assert.strictEqual(imported.code, 0, imported.err.join("\n"))
+        assert.match(imported.out[0]!, /^large: imported, 13 events, head 13:[0-9a-f]{64}$/)
+        assert.strictEqual(imported.out[1], "1 artefacts")
+        const show = yield* espalier(journal, ["show", "large"])
+        assert.deepStrictEqual(yield* espalier(other, ["show", "large"]), show)
+        const twice = yield* espalier(other, ["import", "-"], { input: readFileSync(file, "utf8") })
+        assert.include(twice.out[0], "large: there already")
+        const damaged = readFileSync(file, "utf8").replace("press.writer", "press.waiter")
+        writeFileSync(join(folder, "damaged.jsonl"), damaged)
+        const third = join(folder, "third.db")
+        const refusal = yield* espalier(third, ["import", join(folder, "damaged.jsonl")])
+        assert.deepStrictEqual([refusal.code, refusal.out], [3, []])
+        assert.match(refusal.err[0]!, /^espalier: line \d+, hash: must be [0-9a-f]{64}, is [0-9a-f]{64}/)
+        assert.deepStrictEqual((yield* espalier(third, ["runs"])).out, ["no runs"])
+      }),
+    many
+  )
+
+  withProcesses(
+    "R-308 rebuilds the lists of a journal that has lost them",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        const before = yield* espalier(journal, ["runs"])
+        const database = yield* connection(journal)
+        database.exec("DELETE FROM runs")
+        assert.deepStrictEqual((yield* espalier(journal, ["runs"])).out, ["no runs"])
+        const { code, out } = yield* espalier(journal, ["rebuild"])
+        assert.deepStrictEqual([code, out.at(-1)], [0, "6 runs rebuilt"])
+        assert.deepStrictEqual(yield* espalier(journal, ["runs"]), before)
+      }),
+    many
+  )
+
+  withProcesses("R-304 D62 goes on past a run that cannot be read, and says so with its exit code", () =>
+    Effect.gen(function* () {
+      const journal = yield* copied
+      const database = yield* connection(journal)
+      database.exec("UPDATE events SET data = '{}' WHERE run = 'large' AND version = 4")
+      const { code, err, out } = yield* espalier(journal, ["audit", "--task", "write", "--lines"])
+      assert.deepStrictEqual([code, out.length, err.length], [3, 6, 1])
+      assert.include(err[0], "the run large cannot be trusted from version 4 on")
+    })
+  )
+})
