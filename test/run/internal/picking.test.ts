@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Journal } from "espalier/journal"
+import type { Journal } from "espalier/journal"
 
 import { type Facts, nextWake, pick } from "../../../src/run/internal/picking.ts"
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, type Schema } from "effect"
 import { Journal } from "espalier/journal"
 
 import { commandOf, type FromOutside, wordOf } from "../../../src/run/internal/word.ts"
