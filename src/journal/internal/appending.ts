@@ -77,10 +77,14 @@ export class Appending {
     const unknown = [...first].flatMap(([run, expected]) =>
       expected > (this.heads.get(run)?.version ?? 0) ? [run] : []
     )
-    if (unknown.length === 0) return Effect.succeed(batch)
+    return unknown.length === 0 ? Effect.succeed(batch) : this.ask(unknown, batch)
+  }
+
+  /** Asks for heads, and answers with those of whom they could be had; the others are told so. */
+  private ask(runs: Iterable<string>, batch: ReadonlyArray<Pending>): Effect.Effect<ReadonlyArray<Pending>> {
     const failed = new Map<string, JournalError>()
     return Effect.map(
-      Effect.forEach(unknown, (run) =>
+      Effect.forEach(runs, (run) =>
         Effect.match(this.store.head(run), {
           onSuccess: (head) => this.heads.set(run, head),
           onFailure: (error) => void failed.set(run, error)
@@ -142,15 +146,8 @@ export class Appending {
       const detail = "rows are there that the last version of their run does not account for"
       return this.failed(placed, next, because(new JournalCorrupt({ location, detail })))
     }
-    return Effect.andThen(
-      Effect.forEach(next.keys(), (run) =>
-        Effect.match(this.store.head(run), {
-          onSuccess: (head) => this.heads.set(run, head),
-          onFailure: () => this.heads.forget(run)
-        })
-      ),
-      this.write(placed, tries + 1)
-    )
+    for (const run of next.keys()) this.heads.forget(run)
+    return Effect.flatMap(this.ask(next.keys(), placed), (ready) => this.write(ready, tries + 1))
   }
 
   /** Nobody is to blame for what another one brings: what cannot be mended by waiting is tried one by one. */

@@ -103,6 +103,22 @@ describe("appends of several runs", () => {
     })
   )
 
+  it.effect("a few that go on side by side share their writes for as long as they do", () =>
+    Effect.gen(function* () {
+      const { store, writes } = storeOf()
+      const journal = yield* service(store)
+      const writer = (run: string) =>
+        Effect.forEach(
+          Array.from({ length: 20 }, (_, n) => n),
+          (expected) => Effect.andThen(Effect.yieldNow, append(journal, run, expected))
+        )
+      yield* Effect.forEach(["a", "b", "c"], writer, { concurrency: "unbounded" })
+      // The first one did not know of the others yet, and is ahead of them by one.
+      assert.isAtMost(writes.length, 22)
+      assert.strictEqual(writes.flat().length, 60)
+    })
+  )
+
   it.effect("one run by itself waits for nobody, and its head is asked for once", () =>
     Effect.gen(function* () {
       const { heads, memory, store, writes } = storeOf()
@@ -251,6 +267,25 @@ describe("a write that fails", () => {
       yield* append(journal, "warm", 0)
       const results = yield* together([append(journal, "a", 1), append(journal, "b", 1), append(journal, "c", 0)])
       assert.deepStrictEqual(told(results), ["JournalUnavailable", 2, 1])
+    })
+  )
+
+  it.effect("because rows were there already, with a head that cannot be had, can be tried again", () =>
+    Effect.gen(function* () {
+      const { memory, store } = storeOf()
+      yield* elsewhere(memory, "a", 0)
+      let down = true
+      const journal = yield* service({
+        ...store,
+        head: (run) => (down && run === "a" ? Effect.fail(busy) : store.head(run))
+      })
+      yield* append(journal, "warm", 0)
+      assert.deepStrictEqual(told(yield* together([append(journal, "a", 0), append(journal, "b", 0)])), [
+        "JournalUnavailable",
+        1
+      ])
+      down = false
+      assert.deepStrictEqual(told(yield* together([append(journal, "a", 0)])), ["conflict at 1"])
     })
   )
 
