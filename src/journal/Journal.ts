@@ -378,7 +378,8 @@ export interface Command {
 }
 
 /**
- * Word that was left. `id`: its number, larger for what was left later.
+ * Word that was left. `id`: its number, larger for what was left later. `data`: null where another program put there what is
+ * not JSON.
  *
  * @category models
  * @since 0.1.0

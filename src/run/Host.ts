@@ -161,6 +161,10 @@ const patience = Duration.seconds(1)
 const isLoss = (error: RunError): boolean =>
   error._tag === "JournalError" && (error.reason._tag === "JournalFenced" || error.reason._tag === "JournalOwned")
 
+/** A failure that is about one run, which is damaged or can be none. */
+const isOfOne = (error: Journal.JournalError): boolean =>
+  error.reason._tag === "JournalCorrupt" || error.reason._tag === "InvalidInput"
+
 /** Takes runs of one office up. */
 const make = (office: Office.Office, options: Checked) =>
   Effect.gen(function* () {
@@ -231,7 +235,8 @@ const make = (office: Office.Office, options: Checked) =>
               RunNotFound: () => Effect.succeed([]),
               RunTooNew: () => Effect.succeed([]),
               RunUntrusted: () => Effect.succeed([])
-            })
+            }),
+            Effect.catchIf(isOfOne, () => Effect.succeed([]))
           ),
         { concurrency: 1 }
       ).pipe(

@@ -90,6 +90,8 @@ export interface Office<in Input = never> {
   readonly context: Context.Context<never>
   /** @internal The runs that are being executed here. */
   readonly live: Map<string, Live>
+  /** @internal Whether its scope has ended, and its staff with it. */
+  readonly closed: () => boolean
   /** @internal */
   readonly hearing: Hearing
 }
@@ -118,6 +120,10 @@ const digest = (definition: string): string =>
  * - Runs that still go on when it closes are interrupted first, and left suspended.
  * - The workers of a domain that gives up are degraded at once, for all runs; the first probe starts the domain again.
  *
+ * **Gotchas**
+ *
+ * Whoever gives a run to an office that is closed dies of it, and nothing is written of the run.
+ *
  * @category constructors
  * @since 0.1.0
  */
@@ -142,8 +148,12 @@ export const open = Effect.fnUntraced(function* <Input, R>(
   })
   const templates = Desk.templates(desk)
   const live = new Map<string, Live>()
+  let closed = false
   // Before the tree stops: without its staff a run would have nobody left, and end.
-  yield* Effect.addFinalizer(() => Effect.forEach([...live.values()], ({ stop }) => stop, { concurrency: "unbounded" }))
+  yield* Effect.addFinalizer(() => {
+    closed = true
+    return Effect.forEach([...live.values()], ({ stop }) => stop, { concurrency: "unbounded" })
+  })
   return {
     [TypeId]: () => {},
     desk,
@@ -159,6 +169,7 @@ export const open = Effect.fnUntraced(function* <Input, R>(
     // It is only ever given to what asked for exactly this.
     context: context as Context.Context<never>,
     live,
+    closed: () => closed,
     hearing: makeHearing(live, yield* Effect.scope)
   }
 })

@@ -6,7 +6,7 @@
  */
 import * as Result from "effect/Result"
 
-import type { Append, Command, Filter, Listing, OpenReview, Recorded, Stored } from "../Journal.ts"
+import type { Append, Command, Filter, Left, Listing, OpenReview, Recorded, Stored } from "../Journal.ts"
 import { InvalidInput, JournalCorrupt, ValueTooLarge, type Reason } from "./errors.ts"
 import { encode } from "./json.ts"
 
@@ -135,6 +135,20 @@ export const commandOf = (
         ? new ValueTooLarge({ run, index: 0, type, bytes: refusal.bytes, limit: maxCommandBytes })
         : new InvalidInput({ field: `data${refusal.path}`, problem: refusal.problem })
   })
+}
+
+/** A command as it is stored. */
+export interface StoredCommand extends Omit<Left, "data"> {
+  readonly data: string
+}
+
+/** A command as it is read. Data that somebody else has put there and that is not JSON says nothing. */
+export const leftOf = (stored: StoredCommand): Left => {
+  try {
+    return { ...stored, data: JSON.parse(stored.data) }
+  } catch {
+    return { ...stored, data: null }
+  }
 }
 
 /** The rows of one append, or the first thing in it that cannot be stored. */

@@ -186,6 +186,7 @@ export class Executor {
     const { health, live } = this.office
     return Effect.contextWith((context: Context.Context<never>): Effect.Effect<Outcome.Outcome, Refused | E> => {
       if (live.has(this.run)) return Effect.fail(busy())
+      if (this.office.closed()) return Effect.die(new Error(`Run: the office that ${this.run} was given to is closed`))
       this.underway.context = context
       const listening = health.changes((change) => this.heard(changed(change)))
       live.set(this.run, { tell: this.tell, stop: this.stop, hear: this.hear, end: this.end })

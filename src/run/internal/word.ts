@@ -10,6 +10,7 @@ import type * as Journal from "../../journal/Journal.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
+import { show } from "./problems.ts"
 
 /** What may be said from outside. */
 export type FromOutside = Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
@@ -33,7 +34,7 @@ export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
       return { ...told, command: id }
     }
     default: {
-      const note = `Word number ${id} that was left in the journal is none that a run takes: ${JSON.stringify(type)}`
+      const note = `Word number ${id} that was left in the journal is none that a run takes: ${show(type)}`
       return { _tag: "Noticed", subject: "", what: "refused-command", note, command: id }
     }
   }
