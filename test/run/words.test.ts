@@ -120,6 +120,45 @@ describe("word", () => {
     }).pipe(Effect.scoped, memory)
   )
 
+  it.effect("D65 is heard at once when it is left while its run is being taken up", () =>
+    Effect.gen(function* () {
+      const journal = yield* Journal.Journal
+      // What is read is already some time old when it arrives, as from a server.
+      const slow = {
+        ...journal,
+        commands: (run?: string) => Effect.tap(journal.commands(run), Effect.sleep("100 millis"))
+      }
+      const one = Fake.worker("one", {
+        size: 5,
+        answers: ({ dispatch }) => (dispatch.endsWith("/1") ? Fake.fail("denied") : Fake.never),
+        attemptTimeout: "1 day"
+      })
+      const office = yield* Office.open(deskOf([one], Plan.make<string>([task("a")])), { log: false })
+      const host = yield* Effect.forkChild(Host.serve(office, { every: "1 hour" }).pipe(at(slow)))
+      yield* settle
+      yield* pass("1 second")
+      yield* Run.startIn(office, { id: "r1", input: "go" }).pipe(at(slow))
+      yield* pass("1 second")
+      const { by, decision, review } = retry("r1")
+      yield* journal.command({
+        run: "r1",
+        type: "ReviewDecided",
+        at: 0,
+        review,
+        data: { review, by, decision, note: "" }
+      })
+      yield* pass("150 millis")
+      assert.strictEqual(office.live.size, 0)
+      yield* journal.command({ run: "r1", type: "CancelRequested", at: 0, data: { by: "ada", note: "Enough" } })
+      yield* pass("50 millis")
+      assert.strictEqual(office.live.size, 1)
+      yield* pass("1 second")
+      yield* pass("5 seconds")
+      assert.strictEqual((yield* Run.outcome("r1")).status, "cancelled")
+      yield* Fiber.interrupt(host)
+    }).pipe(Effect.scoped, memory)
+  )
+
   it.effect("D51 about a review that the lists do not know is left all the same, and the owner takes the first", () =>
     Effect.gen(function* () {
       const filename = yield* freshPath

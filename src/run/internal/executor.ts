@@ -189,8 +189,12 @@ export class Executor {
       if (this.office.closed()) return Effect.die(new Error(`Run: the office that ${this.run} was given to is closed`))
       this.underway.context = context
       const listening = health.changes((change) => this.heard(changed(change)))
+      for (const { id } of left) this.commands.add(id)
       live.set(this.run, { tell: this.tell, stop: this.stop, hear: this.hear, end: this.end })
-      return Effect.andThen(this.office.hearing.begin(this.journal), this.carry(first, left)).pipe(
+      return Effect.andThen(
+        this.office.hearing.begin(this.journal, this.state !== undefined),
+        this.carry(first, left)
+      ).pipe(
         Effect.ensuring(
           Effect.suspend(() => {
             listening()
@@ -260,7 +264,6 @@ export class Executor {
   ): Effect.Effect<Outcome.Outcome, Refused> {
     return Effect.gen({ self: this }, function* () {
       const open = [...(this.state?.tasks.values() ?? [])].filter((task) => task.dispatch !== undefined)
-      for (const { id } of left) this.commands.add(id)
       const said = this.dated(left.map(wordOf))
       yield* this.step([...first, ...said, ...this.healthNow(this.now())], () => {
         for (const task of open) this.reattach(task)

@@ -24,8 +24,11 @@ type Service = Journal.Journal["Service"]
 
 /** @since 0.1.0 */
 export interface Hearing {
-  /** Begins to listen to a journal, unless that has begun already. */
-  readonly begin: (journal: Service) => Effect.Effect<void>
+  /**
+   * Begins to listen to a journal, unless that has begun already. `late`: whether word may have been left for a run that is
+   * carried out here from now on, and was not heard because it was not yet.
+   */
+  readonly begin: (journal: Service, late?: boolean) => Effect.Effect<void>
 }
 
 /** How often word is looked for although the journal has not said that there is any. */
@@ -57,9 +60,9 @@ export const make = (live: ReadonlyMap<string, Listener>, scope: Scope.Scope): H
     return Effect.raceFirst(loss, Effect.all([changes, backups], { concurrency: "unbounded", discard: true }))
   }
   return {
-    begin: (journal) =>
+    begin: (journal, late = false) =>
       Effect.suspend(() => {
-        if (heard.has(journal)) return Effect.void
+        if (heard.has(journal)) return late ? Effect.asVoid(Effect.forkIn(look(journal, live), scope)) : Effect.void
         heard.add(journal)
         return Effect.asVoid(Effect.forkIn(listen(journal), scope))
       })
