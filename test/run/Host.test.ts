@@ -186,7 +186,7 @@ describe("pass", () => {
       yield* journal.append({
         run: "r1",
         expected: yield* journal.version("r1"),
-        events: [{ type: "Nonsense", at: 0, data: {} }]
+        events: [{ type: "Reported", at: 0, data: {} }]
       })
       const office = yield* Office.open(desk, { log: false })
       assert.deepStrictEqual(results(yield* Host.pass(office)).toSorted(), ["r1 untrusted", "r2 finished"])
