@@ -136,6 +136,12 @@ export class Journal extends Context.Service<
      */
     readonly rows: (run: string, range?: Range) => Stream.Stream<Stored, JournalError>
 
+    /**
+     * SHA-256 of a text as UTF-8, in hexadecimal, as fast as the store has it. None where nobody else can reach what is
+     * stored, so that there is nothing to be checked.
+     */
+    readonly digest?: ((text: string) => string) | undefined
+
     /** The version of a run: the number of its events, 0 for a run that the journal does not know. */
     readonly version: (run: string) => Effect.Effect<number, JournalError>
 

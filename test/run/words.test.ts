@@ -193,3 +193,37 @@ describe("word", () => {
     }).pipe(Effect.scoped)
   )
 })
+
+describe("a run whose events somebody has changed", () => {
+  it.effect("R-304 is not carried out: it is put aside as untrusted, and its worker hears nothing", () =>
+    Effect.gen(function* () {
+      const filename = yield* freshPath
+      const here = yield* process(filename)
+      const paid: Array<unknown> = []
+      const pays = Fake.worker("one", {
+        answers: ({ contract }) => Effect.sync(() => `paid ${paid.push(contract.inputs)}`)
+      })
+      const desk = deskOf(
+        [pays],
+        Plan.make<string>([{ ...task("a", { after: "2 days" }), input: (_, amount: string) => ({ amount }) }])
+      )
+      const office = yield* Office.open(desk, { log: false })
+      yield* Run.startIn(office, { id: "r1", input: "10 euros" }).pipe(at(here))
+      const other = yield* connection(filename)
+      other.exec(`UPDATE events SET data = replace(data, '10 euros', '99 euros') WHERE run = 'r1'`)
+      yield* pass("3 days")
+      const taken = yield* Host.pass(office).pipe(at(here))
+      assert.deepStrictEqual(
+        taken.map(({ note, result }) => [result, note]),
+        [
+          [
+            "untrusted",
+            "the run r1 cannot be trusted from version 1 on: the event is not what was written: its hash does not hold"
+          ]
+        ]
+      )
+      const error = yield* Effect.flip(Run.resumeIn(office, "r1").pipe(at(here)))
+      assert.deepStrictEqual([error._tag, paid], ["RunUntrusted", []])
+    }).pipe(Effect.scoped)
+  )
+})

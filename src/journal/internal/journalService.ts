@@ -166,6 +166,7 @@ export const service = (
 
     return {
       append,
+      digest: store.digest,
       read,
       rows,
       ids,

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 import * as Stream from "effect/Stream"
 
+import { canonicalRow, root } from "../../journal/internal/chain.ts"
 import * as Journal from "../../journal/Journal.ts"
 import type { Reference } from "../../journal/Reference.ts"
 import * as Outcome from "../Outcome.ts"
@@ -30,15 +31,22 @@ export interface Folded extends Read {
   readonly references: ReadonlyMap<string, number>
 }
 
-/** Folds a run from its journal, up to a version where one is given. */
+/** Folds a run from its journal, up to a version where one is given. An event that somebody has changed ends it. */
 const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined) {
   const journal = yield* Journal.Journal
   const fold = Outcome.fold()
   const references = new Map<string, number>()
   let state: Draft | undefined
+  let previous = root
   yield* journal.read(run, { to }).pipe(
     Stream.runForEach((recorded) => {
       const untrusted = (reason: string) => Effect.fail(new RunUntrusted({ run, version: recorded.version, reason }))
+      if (journal.digest !== undefined) {
+        // What was appended reads back as the text that it was stored as.
+        const data = JSON.stringify(recorded.data)
+        previous = journal.digest(canonicalRow(previous, { ...recorded, run, data }))
+        if (previous !== recorded.hash) return untrusted("the event is not what was written: its hash does not hold")
+      }
       const event = fromRecord(recorded)
       if (EffectResult.isFailure(event)) return Effect.fail(refusal(run, recorded.version, event.failure))
       const next = applyEvent(state, event.success)
