@@ -25,6 +25,8 @@
  *   most. Do not put the file on a network file system: a write-ahead log needs shared memory.
  * - Under `TestClock` a wait for the lock needs the clock to be adjusted.
  * - A process that blocks its own thread for longer than the lease counts as standing still, and may lose the journal.
+ * - An owner whose file, or its `-wal`, was removed or replaced finds that out with its next sign of life, and is fenced: what
+ *   it wrote in between may be lost. Stop the program before you move, restore or remove a journal.
  *
  * **Example** (A journal in a file)
  *

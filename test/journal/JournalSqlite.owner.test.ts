@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync } from "node:fs"
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs"
 import { hostname } from "node:os"
 import { basename, dirname } from "node:path"
 
@@ -32,6 +32,11 @@ const step = (journal: Service, run: string, expected: number) =>
 
 const whyNot = <A>(call: Effect.Effect<A, Journal.JournalError | Journal.VersionConflict>) =>
   Effect.map(Effect.flip(call), (error) => (error._tag === "JournalError" ? error.reason : error))
+
+const replace = (path: string): void => {
+  copyFileSync(path, `${path}.copy`)
+  renameSync(`${path}.copy`, path)
+}
 
 const besides = (filename: string) =>
   readdirSync(dirname(filename))
@@ -273,6 +278,27 @@ describe("the owner of a journal in a file", () => {
         assert.deepStrictEqual(besides(filename), ["journal.db-owner-2"])
       }).pipe(Effect.scoped),
     60_000
+  )
+
+  const harms: ReadonlyArray<readonly [string, (filename: string) => void]> = [
+    ["is removed", (filename) => rmSync(filename)],
+    ["is replaced by a copy of itself", (filename) => replace(filename)],
+    ["has its log removed", (filename) => rmSync(`${filename}-wal`)],
+    ["has its log replaced", (filename) => replace(`${filename}-wal`)]
+  ]
+  it.effect.each(harms)("D64 writes nothing any more once its file %s", ([, harm]) =>
+    Effect.gen(function* () {
+      const filename = yield* freshPath
+      const journal = yield* opened(filename, { heartbeat: "1 second" })
+      yield* step(journal, "a", 0)
+      yield* TestClock.adjust("10 seconds")
+      assert.isTrue(yield* journal.owns)
+      yield* Effect.sync(() => harm(filename))
+      yield* TestClock.adjust("1 second").pipe(Effect.provide(Logger.layer([])))
+      const fenced = new Journal.JournalFenced({ location: filename, epoch: 1, current: 0 })
+      assert.deepStrictEqual(yield* whyNot(journal.fenced), fenced)
+      assert.deepStrictEqual(yield* whyNot(step(journal, "a", 1)), fenced)
+    }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))
   )
 
   withProcesses(

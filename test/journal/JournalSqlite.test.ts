@@ -442,25 +442,6 @@ describe("layerSqlite", () => {
   // Real time: other processes write and are killed; the tests wait for what they print, not for a delay.
   describe("processes", () => {
     withProcesses(
-      "whoever asks for the journal in the process of its owner does not give it away to another process",
-      () =>
-        // Live: the locks of a file belong to a process, and only another one sees whether they are held.
-        Effect.gen(function* () {
-          const filename = yield* freshPath
-          yield* Effect.gen(function* () {
-            const owner = yield* Journal.Journal
-            yield* owner.own
-            const refused = yield* Effect.flip(withJournal(filename)(step("a", 0)))
-            assert.strictEqual(refused._tag === "JournalError" && refused.reason._tag, "JournalOwned")
-            const other = yield* run("appender.ts", [filename, "a", "other", "1", "1"])
-            assert.strictEqual(yield* Queue.take(other.lines), "owned")
-            assert.strictEqual(yield* step("a", 0).pipe(Effect.provideService(Journal.Journal, owner)), 1)
-          }).pipe(withJournal(filename))
-        }),
-      60_000
-    )
-
-    withProcesses(
       "kill -9 in the middle of appends loses nothing acknowledged and leaves nothing half written",
       () =>
         // Live: a real process is killed, between two lines of its output.

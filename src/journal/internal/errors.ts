@@ -183,7 +183,7 @@ export class JournalOwned extends Schema.TaggedError<JournalOwned>("espalier/jou
 
 /**
  * This process was the owner of the journal and is not any more: it stood still for longer than its lease, and another one
- * took over. It writes nothing any more until its journal is opened anew. Nothing was written.
+ * took over; or its file was removed or replaced. It writes nothing any more until its journal is opened anew. Nothing was written.
  *
  * **Details**
  *

@@ -57,6 +57,26 @@ export const touchUnopened = (location: string): void => {
   }
 }
 
+/**
+ * Which file a path leads to, to be asked later whether it still does: a file that is removed or replaced stays what it was for
+ * whoever has it open. What cannot be looked at counts as unchanged.
+ */
+export const watched = (path: string): (() => boolean) => {
+  const look = (): string | undefined => {
+    try {
+      const stats = statSync(path, { bigint: true, throwIfNoEntry: false })
+      return stats === undefined ? "" : `${stats.dev}:${stats.ino}`
+    } catch {
+      return undefined
+    }
+  }
+  const found = look()
+  return () => {
+    const now = look()
+    return now === undefined || found === undefined || now === found
+  }
+}
+
 const create = (location: string): void => {
   mkdirSync(dirname(location), { recursive: true, mode: 0o700 })
   touch(location)

@@ -23,7 +23,7 @@ import type * as Scope from "effect/Scope"
 import type { Owner } from "../Journal.ts"
 import { because, JournalOwned, JournalUnavailable, type JournalError } from "./errors.ts"
 import { fencedOff } from "./ownership.ts"
-import { refused, touchUnopened } from "./sqliteFile.ts"
+import { refused, touchUnopened, watched } from "./sqliteFile.ts"
 import { failWith, patiently, reasonOf, type Sqlite } from "./sqliteNode.ts"
 import type { Claim } from "./store.ts"
 
@@ -124,6 +124,7 @@ export const claim = (
   const wait = patiently(options.busyMillis)
   const lease = Duration.toMillis(options.lease)
   const name = `${process.pid}@${hostname()}`
+  const isThere = watched(location)
 
   const isGone = (owner: Owner, now: number): Effect.Effect<boolean, JournalError> => {
     if (owner.released || now - owner.heartbeatAt >= lease) return Effect.succeed(true)
@@ -174,14 +175,20 @@ export const claim = (
         )
       )
     ),
-    ({ epoch }): Claim => ({
-      epoch,
-      beat: Effect.gen(function* () {
-        const now = Math.floor(yield* Clock.currentTimeMillis)
-        if (yield* wait(change(sqlite, beat, now, epoch))) return
-        const owner = yield* wait(ownerOf(sqlite))
-        return yield* fencedOff(location, epoch, owner?.epoch ?? 0)
-      })
-    })
+    ({ epoch }): Claim => {
+      // It has just been written to, so it is there.
+      const hasLog = watched(`${location}-wal`)
+      return {
+        epoch,
+        beat: Effect.gen(function* () {
+          // Whoever opens the path finds another file, or less in it: what is written here nobody would ever read.
+          if (!isThere() || !hasLog()) return yield* fencedOff(location, epoch, 0)
+          const now = Math.floor(yield* Clock.currentTimeMillis)
+          if (yield* wait(change(sqlite, beat, now, epoch))) return
+          const owner = yield* wait(ownerOf(sqlite))
+          return yield* fencedOff(location, epoch, owner?.epoch ?? 0)
+        })
+      }
+    }
   )
 }
