@@ -337,6 +337,9 @@ describe("serve", () => {
         said.map((result) => (result._tag === "Failure" ? result.failure.message : "taken")),
         ["taken", 'the decision of r1/review/1 is refused: "r1/review/1" has been decided already']
       )
+      // Nor does the owner itself, which has not taken that in yet.
+      const own = yield* Effect.flip(Run.decide(retry("r1")).pipe(Effect.provideService(Journal.Journal, here)))
+      assert.strictEqual(own.message, 'the decision of r1/review/1 is refused: "r1/review/1" has been decided already')
       const taken = yield* Host.pass(office).pipe(Effect.provideService(Journal.Journal, here))
       assert.deepStrictEqual(results(taken), ["r1 finished"])
       const events = yield* history("r1").pipe(Effect.provideService(Journal.Journal, here))

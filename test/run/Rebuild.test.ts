@@ -89,7 +89,7 @@ describe("Rebuild.all", () => {
         Effect.gen(function* () {
           assert.deepStrictEqual(yield* rebuilt(), [
             ["finished", "listing", "read"],
-            ["large", "RunTooNew"],
+            ["large", "RunUntrusted"],
             ["stumbled", "RunUntrusted"],
             ["nothing", "ghost", "read"]
           ])

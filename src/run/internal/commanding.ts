@@ -53,6 +53,20 @@ const told = (news: FromOutside, rules: Redaction): FromOutside => {
   return rest as FromOutside
 }
 
+/** Why a review is not decided once more: somebody has, by word that the run has not taken in yet. */
+const claimedBefore = (
+  journal: Journal.Journal["Service"],
+  run: string,
+  news: FromOutside
+): Effect.Effect<string | undefined, Journal.JournalError> =>
+  news._tag !== "ReviewDecided"
+    ? Effect.undefined
+    : Effect.map(journal.reviews(run), (reviews) =>
+        reviews.some(({ claimed, review }) => review === news.review && claimed !== undefined)
+          ? `${JSON.stringify(news.review)} has been decided already`
+          : undefined
+      )
+
 /** Has an event from outside taken: by whoever carries the run out here, or straight into the journal. */
 const command = Effect.fnUntraced(function* (
   office: Pick<Office.Office, "live"> | undefined,
@@ -62,6 +76,9 @@ const command = Effect.fnUntraced(function* (
   const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
   const wrong = unreadable(news)
   if (wrong !== undefined) return yield* refuse(wrong)
+  const journal = yield* Journal.Journal
+  const before = yield* claimedBefore(journal, run, news)
+  if (before !== undefined) return yield* refuse(before)
   const live = office?.live.get(run)
   if (live !== undefined) {
     const ack = Deferred.makeUnsafe<string | undefined>()
@@ -71,7 +88,6 @@ const command = Effect.fnUntraced(function* (
     // Whether what was asked for already is written, too, only the journal knows.
     if (refused !== notHere && refused !== alreadyAsked) return yield* refuse(refused)
   }
-  const journal = yield* Journal.Journal
   const rules = yield* Redaction
   if (!(yield* journal.owns)) return yield* leave(journal, run, told(news, rules))
   // Whoever writes in between only makes this one look again.
@@ -113,12 +129,12 @@ const leave = Effect.fnUntraced(function* (
   if (next === alreadyAsked) return
   if (typeof next === "string") return yield* refuse(next)
   const word = commandOf(run, at, news)
-  const taken = yield* journal.command(word).pipe(
+  const late = yield* journal.command(word).pipe(
     Effect.as(undefined),
-    Effect.catchTag("ReviewTaken", (taken) => Effect.succeed(taken))
+    Effect.catchTag("ReviewTaken", (late) => Effect.succeed(late))
   )
-  if (taken === undefined) return
-  if (taken.found === "claimed") return yield* refuse(taken.message)
+  if (late === undefined) return
+  if (late.found === "claimed") return yield* refuse(late.message)
   // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
   const { review: _, ...unclaimed } = word
   yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
