@@ -20,7 +20,7 @@
  *
  * **Gotchas**
  *
- * - Three connections may be in use for good besides those of the pool: the owner's, and one that listens. A pooler that
+ * - Two connections may be in use for good besides those of the pool: the owner's, and one that listens. A pooler that
  *   gives each transaction another connection cannot be used, for locks and `LISTEN` belong to a session.
  * - Under `TestClock` a statement's limit in time needs the clock to be adjusted; the server's own limit does not.
  * - With `synchronous_commit` at `local` and a standby, a commit may be missing on the standby when it takes over.

@@ -36,6 +36,9 @@
  *   `ambiguous`; time-outs of Effect are, by default.
  * - Name and arguments say what is done. What has to happen twice with the same arguments has two occurrences.
  * - Arguments and values are written into the journal as they are: no secrets in them.
+ * - What an attempt has forked and left behind may still perform effects while the order is tried again: they are recorded
+ *   as the order's. An effect with `probe` can happen twice when a process that stood still wakes between its intent and its
+ *   doing, after another one has taken over; only the receiver's own check of the key can prevent that.
  * - An effect in which another one with the same name and arguments is performed waits for itself.
  *
  * **Example** (A payment that is made once, although its worker fails after it)

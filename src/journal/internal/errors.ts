@@ -36,7 +36,7 @@ export class VersionConflict extends Schema.TaggedError<VersionConflict>("espali
  *
  * **Details**
  *
- * - `location`: the file, or `memory`.
+ * - `location`: the file, the database, or `memory`.
  * - `problem`: `busy` (another process held the lock longer than the busy time-out), `io` (the system reported a read
  *   or write error), `cannot-open` (the path cannot be opened or made), `closed` (the layer has been released).
  * - `detail`: what the system said.
