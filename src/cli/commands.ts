@@ -29,8 +29,14 @@ const espalier = Command.make("espalier").pipe(
     journal: Flag.String("journal").pipe(
       Flag.withMetavar("FILE|URL"),
       Flag.withDescription(
-        "The journal: a file, or postgres://… Default: ESPALIER_JOURNAL of the environment, then .espalier/journal.db"
+        "The journal: a file, or postgres://…/DATABASE?schema=NAME. Default: ESPALIER_JOURNAL of the environment, then " +
+          ".espalier/journal.db"
       ),
+      Flag.optional
+    ),
+    schema: Flag.String("schema").pipe(
+      Flag.withMetavar("NAME"),
+      Flag.withDescription("The schema of a journal in PostgreSQL. Default: the one of its URL, then espalier"),
       Flag.optional
     ),
     json: Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
@@ -54,7 +60,7 @@ const on = (name: string, description: string) =>
 
 /** What a command does with the journal that was named. */
 const within = <A, E, R>(use: (json: boolean) => Effect.Effect<A, E, R>, create = false) =>
-  Effect.flatMap(espalier, ({ journal, json }) => Effect.provide(use(json), layerOf(journal, create)))
+  Effect.flatMap(espalier, ({ journal, json, schema }) => Effect.provide(use(json), layerOf(journal, schema, create)))
 
 /** A time as people write it: with a date, as ISO 8601 has it; or milliseconds since 1970. */
 const timeOf = (flag: string, given: Option.Option<string>): Effect.Effect<number | undefined, Misused> =>
@@ -168,7 +174,11 @@ const verify = Command.make(
         ? Effect.fail(new Misused({ reason: "--head is of one run: name it" }))
         : reading.verify(Option.getOrUndefined(run), Option.getOrUndefined(head), json)
     )
-).pipe(Command.withDescription("Checks the store and the chains of its runs, and prints their heads"))
+).pipe(
+  Command.withDescription(
+    "Checks the store, the chains of its runs, their artefacts and the lists, and prints their heads"
+  )
+)
 
 const state = Command.make(
   "state",
@@ -199,8 +209,13 @@ const importing = Command.make(
   ({ file }) => within((json) => writing.importRun(file, json), true)
 ).pipe(Command.withDescription("Takes a run out of an export into the journal, which is made when it is not there"))
 
-const rebuild = Command.make("rebuild", { dryRun: on("dry-run", "Only tell what differs") }, ({ dryRun }) =>
-  within((json) => writing.rebuild(dryRun, json))
+const rebuild = Command.make(
+  "rebuild",
+  {
+    dryRun: on("dry-run", "Only tell what differs"),
+    force: on("force", "Also list a run as unfinished that is listed as finished: it may be carried out again then")
+  },
+  ({ dryRun, force }) => within((json) => writing.rebuild({ dryRun, force }, json))
 ).pipe(Command.withDescription("Makes the lists of runs and of open reviews anew from the events"))
 
 const all = espalier.pipe(

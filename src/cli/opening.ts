@@ -17,7 +17,7 @@ import { Artefacts, type ArtefactsError } from "../journal/Artefacts.ts"
 import * as ArtefactsSqlite from "../journal/ArtefactsSqlite.ts"
 import type { Journal, JournalError } from "../journal/Journal.ts"
 import * as JournalSqlite from "../journal/JournalSqlite.ts"
-import { Refused } from "./failures.ts"
+import { Misused, Refused } from "./failures.ts"
 
 /** The artefacts beside the journal. */
 export class Stores extends Context.Service<Stores, Artefacts["Service"]>()("espalier/cli/opening/Stores") {}
@@ -39,10 +39,31 @@ const placeOf = (flag: Option.Option<string>): Effect.Effect<string> =>
       )
   })
 
-const isServer = (place: string): boolean => /^postgres(ql)?:\/\//.test(place)
+/** The scheme of a place that is a URL. */
+const schemeOf = (place: string): string | undefined => /^([a-z][a-z0-9+.-]*):\/\//i.exec(place)?.[1]?.toLowerCase()
+
+/** The address of a server, and the schema that stands in it as `?schema=NAME`, which is nothing that a server knows. */
+const addressOf = (place: string): Effect.Effect<{ readonly url: string; readonly schema?: string }, Misused> =>
+  Effect.suspend(() => {
+    const [base = "", ...queries] = place.split("?")
+    const parts = queries.join("?").split("&")
+    const schemas = parts.filter((part) => part.startsWith("schema="))
+    const rest = parts.filter((part) => part !== "" && !part.startsWith("schema="))
+    const url = rest.length === 0 ? base : `${base}?${rest.join("&")}`
+    const [schema] = schemas
+    if (schema === undefined) return Effect.succeed({ url })
+    const named = new URLSearchParams(schema).get("schema") ?? ""
+    if (schemas.length > 1 || named === "") {
+      return Effect.fail(new Misused({ reason: "?schema= of the journal's URL must name one schema" }))
+    }
+    return Effect.succeed({ url, schema: named })
+  })
 
 /** A journal on a server, and its artefacts. Its client is only there for those who have installed it. */
-const onServer = (url: string): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused> =>
+const onServer = (
+  url: string,
+  schema: string | undefined
+): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused> =>
   Layer.unwrap(
     Effect.map(
       Effect.tryPromise({
@@ -50,7 +71,7 @@ const onServer = (url: string): Layer.Layer<Journal | Stores, JournalError | Art
         catch: () => new Refused({ reason: "a journal in PostgreSQL needs the package @effect/sql-pg: install it" })
       }),
       ([journals, stores]) => {
-        const options = { url: Redacted.make(url) }
+        const options = { url: Redacted.make(url), schema }
         const artefacts = Layer.effect(Stores, Artefacts).pipe(Layer.provide(stores.layerPostgres(options)))
         return Layer.merge(journals.layerPostgres(options), artefacts)
       }
@@ -62,16 +83,32 @@ const onServer = (url: string): Layer.Layer<Journal | Stores, JournalError | Art
  *
  * **Details**
  *
+ * - `schema`: of a journal on a server; wins over the one that stands in its URL. Default `espalier`.
  * - `create`: whether a file that is not there is made. Only what writes a run into it does that.
  */
 export const layerOf = (
   flag: Option.Option<string>,
+  schema: Option.Option<string>,
   create: boolean
-): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused> =>
+): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused | Misused> =>
   Layer.unwrap(
     Effect.gen(function* () {
       const place = yield* placeOf(flag)
-      if (isServer(place)) return onServer(place)
+      const scheme = schemeOf(place)
+      if (scheme === "postgres" || scheme === "postgresql") {
+        const address = yield* addressOf(place)
+        return onServer(
+          address.url,
+          Option.getOrElse(schema, () => address.schema)
+        )
+      }
+      if (scheme !== undefined) {
+        const possible = `a file, or postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`
+        return yield* new Misused({ reason: `a journal must be ${possible}, is at ${scheme}://` })
+      }
+      if (Option.isSome(schema)) {
+        return yield* new Misused({ reason: `--schema is of a journal in PostgreSQL; this one is the file ${place}` })
+      }
       if (!create && !existsSync(place)) {
         const how = `name one with --journal or ${variable}`
         return yield* new Refused({ reason: `there is no journal at ${place}; ${how}` })

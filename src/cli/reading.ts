@@ -14,11 +14,15 @@ import * as Chain from "../journal/Chain.ts"
 import * as Journal from "../journal/Journal.ts"
 import * as Audit from "../run/Audit.ts"
 import { knownAs } from "../run/internal/closest.ts"
+import { many } from "../run/internal/problems.ts"
 import { foldRun } from "../run/internal/reading.ts"
 import { instantOf, plain } from "../run/internal/text.ts"
+import type * as Rebuild from "../run/Rebuild.ts"
 import * as Run from "../run/Run.ts"
 import * as RunState from "../run/RunState.ts"
 import * as Standing from "../run/Standing.ts"
+import { brokenOf, type BrokenArtefact } from "./artefacts.ts"
+import { differencesText, listsOf } from "./differing.ts"
 import { Damaged, Misused, Refused } from "./failures.ts"
 import { heading, print, printJson, warn, table } from "./printing.ts"
 import { shownOf, textOf } from "./showing.ts"
@@ -122,7 +126,57 @@ const headOf = (text: string): Effect.Effect<{ readonly hash: string; readonly v
   return Effect.succeed(version === undefined ? { hash } : { hash, version: Number(version) })
 }
 
-/** Checks the store, and the chain of one run or of all. */
+/** What was found out about a run. */
+interface Verified {
+  readonly run: string
+  readonly events: number
+  readonly head: Journal.Head
+  readonly damage?: Pick<Chain.ChainBroken, "problem" | "version" | "expected" | "found"> | undefined
+  readonly unread?: string | undefined
+  readonly artefacts: number
+  readonly broken: ReadonlyArray<BrokenArtefact>
+  readonly lists: ReadonlyArray<Rebuild.Difference>
+}
+
+const brokenText = ({ hash, problem, version }: BrokenArtefact): string =>
+  `event ${version} refers to the artefact ${hash}, which ${problem === "missing" ? "is missing" : "was altered"}`
+
+/** Looks at all of a run whose chain was walked. */
+const verified = Effect.fnUntraced(function* ({ damage, events, head, run }: Chain.Verification) {
+  const { artefacts, broken } = yield* brokenOf(run)
+  const { differences, unread } = damage === undefined ? yield* listsOf(run) : { differences: [], unread: undefined }
+  const lines = [
+    ...(damage === undefined ? [] : [`damaged  ${run}  ${plain(damage.message)}`]),
+    ...(unread?._tag === "RunUntrusted" ? [`damaged  ${run}  ${plain(unread.message)}`] : []),
+    ...broken.map((each) => `damaged  ${run}  ${brokenText(each)}`),
+    ...(differences.length === 0 ? [] : [`differs  ${run}  the lists differ: ${differencesText(differences)}`])
+  ]
+  const found: Verified = {
+    run,
+    events,
+    head,
+    ...(damage === undefined
+      ? {}
+      : {
+          damage: {
+            problem: damage.problem,
+            version: damage.version,
+            expected: damage.expected,
+            found: damage.found
+          }
+        }),
+    ...(unread?._tag === "RunUntrusted" ? { unread: unread.message } : {}),
+    artefacts,
+    broken,
+    lists: differences
+  }
+  return { found, lines: lines.length === 0 ? [`ok       ${run}  ${headText(head)}`] : lines }
+})
+
+const isDamaged = ({ broken, damage, unread }: Verified): boolean =>
+  damage !== undefined || unread !== undefined || broken.length > 0
+
+/** Checks the store, and of one run or of all the chain, the artefacts and what the lists say of it. */
 export const verify = Effect.fnUntraced(function* (run: string | undefined, head: string | undefined, json: boolean) {
   const kept = head === undefined ? undefined : yield* headOf(head)
   const journal = yield* Journal.Journal
@@ -135,30 +189,34 @@ export const verify = Effect.fnUntraced(function* (run: string | undefined, head
       : Stream.fromEffect(Chain.verify(run, { digest: sha256, ...(kept === undefined ? {} : { head: kept }) }))
   let runs = 0
   let damaged = 0
+  let differing = 0
   const whole: Array<unknown> = []
-  yield* Stream.runForEach(checked, ({ damage, events, head, run }) =>
-    Effect.suspend(() => {
-      runs += 1
-      if (damage !== undefined) damaged += 1
-      if (json) {
-        const { expected, found, problem, version } = damage ?? {}
-        whole.push({
-          run,
-          events,
-          head,
-          ...(damage === undefined ? {} : { damage: { problem, version, expected, found } })
-        })
-        return Effect.void
-      }
-      return print(
-        damage === undefined ? `ok       ${run}  ${headText(head)}` : `damaged  ${run}  ${plain(damage.message)}`
-      )
-    })
-  )
-  yield* json
-    ? printJson(whole)
-    : print(`${runs === 1 ? "1 run" : `${runs} runs`} checked, ${damaged === 0 ? "none" : damaged} damaged`)
-  if (damaged > 0) return yield* new Damaged()
+  yield* Stream.runForEach(Stream.mapEffect(checked, verified), ({ found, lines }) => {
+    runs += 1
+    if (isDamaged(found)) damaged += 1
+    if (found.lists.length > 0) differing += 1
+    if (!json) return Effect.forEach(lines, print, { discard: true })
+    whole.push(found)
+    return Effect.void
+  })
+  const ghosts = run === undefined ? (yield* journal.runs()).filter(({ version }) => version === 0) : []
+  for (const { run } of ghosts) {
+    differing += 1
+    if (json) whole.push({ run, events: 0, ghost: true })
+    else yield* print(`differs  ${run}  it is listed and has no events`)
+  }
+  if (json) yield* printJson(whole)
+  else {
+    const lists = differing === 0 ? "" : `, ${differing} listed otherwise than the events say`
+    yield* print(`${many(runs, "run")} checked, ${damaged === 0 ? "none" : damaged} damaged${lists}`)
+  }
+  if (differing > 0) {
+    yield* warn(
+      "where the lists differ, espalier rebuild makes them anew; or the end of the run was cut off: " +
+        "compare with a head that you kept (verify RUN --head)"
+    )
+  }
+  if (damaged + differing > 0) return yield* new Damaged()
 })
 
 const encodeState = Schema.encodeEffect(RunState.Json)
@@ -176,5 +234,5 @@ export const size = Effect.fnUntraced(function* (run: string | undefined, json: 
   if (run !== undefined) yield* demand(run)
   const journal = yield* Journal.Journal
   const { bytes, events } = yield* journal.size(run)
-  yield* json ? printJson({ events, bytes }) : print(`${events} events, ${bytes} bytes of data`)
+  yield* json ? printJson({ events, bytes }) : print(`${many(events, "event")}, ${bytes} bytes of data`)
 })

@@ -15,11 +15,14 @@ import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 
 import * as Export from "../journal/Export.ts"
+import { many } from "../run/internal/problems.ts"
 import { plain } from "../run/internal/text.ts"
 import * as Rebuild from "../run/Rebuild.ts"
+import { absentOf, artefactsIn } from "./artefacts.ts"
+import { differencesText, keptText } from "./differing.ts"
 import { Damaged, Refused } from "./failures.ts"
 import { Stores } from "./opening.ts"
-import { print, printJson, write } from "./printing.ts"
+import { print, printJson, warn, write } from "./printing.ts"
 import { demand } from "./reading.ts"
 
 const digest = (text: string): string => hash("sha256", text, "hex")
@@ -35,8 +38,28 @@ const refused = (what: string, cause: unknown): Refused => {
 export const exportRun = Effect.fnUntraced(function* (run: string, out: string | undefined, withArtefacts: boolean) {
   yield* demand(run)
   const artefacts = withArtefacts ? yield* Stores : undefined
-  const lines = Export.lines(run, { digest, ...(artefacts === undefined ? {} : { artefacts }) })
-  if (out === undefined) return yield* Stream.runForEach(lines, (line) => write(`${line}\n`))
+  const referred = new Set<string>()
+  const lines = Stream.tap(Export.lines(run, { digest, ...(artefacts === undefined ? {} : { artefacts }) }), (line) =>
+    Effect.sync(() => {
+      for (const each of artefactsIn(line)) referred.add(each)
+    })
+  )
+  const tell = Effect.gen(function* () {
+    if (referred.size === 0) return
+    if (!withArtefacts) {
+      return yield* warn(
+        `the run refers to ${many(referred.size, "artefact")} that the export does not hold: --artefacts puts them in`
+      )
+    }
+    const absent = yield* absentOf(referred)
+    if (absent > 0)
+      yield* warn(`the export lacks ${many(absent, "artefact")} that the run refers to and the store does not have`)
+  })
+  if (out === undefined)
+    return yield* Effect.andThen(
+      Stream.runForEach(lines, (line) => write(`${line}\n`)),
+      tell
+    )
   const attempt = <A>(step: () => Promise<A>) =>
     Effect.tryPromise({ try: step, catch: (cause) => refused(`${out} cannot be written`, cause) })
   const beside = `${out}.${process.pid}.part`
@@ -56,6 +79,7 @@ export const exportRun = Effect.fnUntraced(function* (run: string, out: string |
         )
       )
   )
+  yield* tell
 })
 
 /** Takes a run out of a file into the journal, and puts right what the lists say of it. */
@@ -65,46 +89,61 @@ export const importRun = Effect.fnUntraced(function* (file: string, json: boolea
     file === "-" ? process.stdin : createReadStream(file),
     (cause) => refused(`${file} cannot be read`, cause)
   )
-  const lines = Stream.splitLines(Stream.decodeText(bytes))
+  const referred = new Set<string>()
+  const lines = Stream.tap(Stream.splitLines(Stream.decodeText(bytes)), (line) =>
+    Effect.sync(() => {
+      for (const each of artefactsIn(line)) referred.add(each)
+    })
+  )
   const imported = yield* Export.read(lines, { digest, artefacts })
   const lists = yield* Rebuild.run(imported.run)
   const { events, head, outcome, run } = imported
+  const absent = yield* absentOf(referred)
+  if (absent > 0) {
+    yield* warn(
+      `the run refers to ${many(absent, "artefact")} that the store does not have: export it with --artefacts`
+    )
+  }
+  if (lists.kept === true) yield* warn(`${run}: ${differencesText(lists.differences)}: ${keptText}`)
   if (json) return yield* printJson({ ...imported, lists: lists.what })
   const how = outcome === "imported" ? "imported" : "there already"
   yield* print(`${run}: ${how}, ${events} events, head ${head.version}:${head.hash}`)
-  if (imported.artefacts > 0) yield* print(`${imported.artefacts} artefacts`)
+  if (imported.artefacts > 0) yield* print(many(imported.artefacts, "artefact"))
 })
 
+const changeText = ({ differences, ghost, kept, run, unread }: Rebuild.Change, dryRun: boolean): string => {
+  if (unread !== undefined) return `unread   ${run}  ${plain(unread.message)}`
+  if (ghost === true) return `ghost    ${run}  it is listed and has no events`
+  const said = differencesText(differences)
+  if (kept === true) return `kept     ${run}  ${said}: ${keptText}. --force lists it so all the same`
+  return `${dryRun ? "differs" : "rebuilt"}  ${run}  ${said}`
+}
+
 /** Makes the lists anew. */
-export const rebuild = Effect.fnUntraced(function* (dryRun: boolean, json: boolean) {
+export const rebuild = Effect.fnUntraced(function* (options: Rebuild.Options, json: boolean) {
+  const dryRun = options.dryRun === true
   const changes: Array<Rebuild.Change> = []
-  let unread = 0
-  yield* Stream.runForEach(Rebuild.all({ dryRun }), (change) =>
-    Effect.suspend(() => {
-      changes.push(change)
-      if (change.unread !== undefined) unread += 1
-      if (json) return Effect.void
-      const { ghost, run, what } = change
-      return print(
-        change.unread !== undefined
-          ? `unread   ${run}  ${plain(change.unread.message)}`
-          : ghost === true
-            ? `ghost    ${run}  it is listed and has no events`
-            : `${dryRun ? "differs" : "rebuilt"}  ${run}  ${what.join(", ")}`
-      )
-    })
-  )
-  const put = changes.filter(({ what }) => what.length > 0).length
+  yield* Stream.runForEach(Rebuild.all(options), (change) => {
+    changes.push(change)
+    return json ? Effect.void : print(changeText(change, dryRun))
+  })
+  const count = (of: (change: Rebuild.Change) => boolean): number => changes.filter(of).length
+  const kept = count((change) => change.kept === true)
+  const put = count(({ what }) => what.length > 0) - (dryRun ? 0 : kept)
   if (json) {
     yield* printJson(
-      changes.map(({ ghost, run, unread, what }) => ({
+      changes.map(({ differences, ghost, kept, run, unread, what }) => ({
         run,
         what,
+        differences,
+        ...(kept === undefined ? {} : { kept }),
         ...(ghost === undefined ? {} : { ghost }),
         ...(unread === undefined ? {} : { unread: unread.message })
       }))
     )
-  } else
-    yield* print(`${put === 1 ? "1 run" : `${put} runs`} ${dryRun ? (put === 1 ? "differs" : "differ") : "rebuilt"}`)
-  if (unread > 0) return yield* new Damaged()
+  } else {
+    const left = kept === 0 || dryRun ? "" : `, ${kept} left as ${kept === 1 ? "it is" : "they are"}`
+    yield* print(`${many(put, "run")} ${dryRun ? (put === 1 ? "differs" : "differ") : "rebuilt"}${left}`)
+  }
+  if (count(({ unread }) => unread !== undefined) > 0 || (kept > 0 && !dryRun)) return yield* new Damaged()
 })

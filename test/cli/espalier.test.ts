@@ -35,7 +35,10 @@ describe("espalier", () => {
   ]
   withProcesses.each(shown)("R-304 R-309 prints what is in the journal: %s", ([name, args]) =>
     Effect.gen(function* () {
-      const { code, err, out } = yield* told(args)
+      const journal = yield* copied
+      // An older release did not list open reviews.
+      if (name === "verify") yield* espalier(journal, ["rebuild"])
+      const { code, err, out } = yield* espalier(journal, args)
       assert.deepStrictEqual([code, err], [0, []])
       assert.deepStrictEqual(out, golden(name))
     })
@@ -85,6 +88,13 @@ describe("espalier", () => {
     [["audit", "large", "--trail", "--worker", "a"], 1, "espalier: --trail tells every step"],
     [["audit", "--outcome", "well"], 1, "well"],
     [["runs", "--limit", "-1"], 1, "must be >= 0, is -1"],
+    [["runs", "--schema", "a"], 1, "espalier: --schema is of a journal in PostgreSQL"],
+    [["runs", "--journal", "mysql://ada:pw@db/x"], 1, "espalier: a journal must be a file, or postgres://"],
+    [
+      ["runs", "--journal", "postgres://db/x?schema="],
+      1,
+      "espalier: ?schema= of the journal's URL must name one schema"
+    ],
     [["show"], 1, "Missing required argument"],
     [["frobnicate"], 1, `Unknown subcommand "frobnicate"`],
     [["import", "/nowhere"], 2, "espalier: /nowhere cannot be read: it is not there"],
@@ -117,16 +127,23 @@ describe("espalier", () => {
     () =>
       Effect.gen(function* () {
         const journal = yield* copied
+        yield* espalier(journal, ["rebuild"])
         const [line = ""] = (yield* espalier(journal, ["verify", "large"])).out
         const head = line.split(/ {2,}/)[2]!
         assert.strictEqual((yield* espalier(journal, ["verify", "large", "--head", head])).code, 0)
         const database = yield* connection(journal)
         database.exec("DELETE FROM events WHERE run = 'large' AND version > 9")
         database.exec(`UPDATE events SET data = replace(data, '"', ' "') WHERE run = 'stumbled' AND version = 4`)
-        assert.strictEqual((yield* espalier(journal, ["verify", "large"])).code, 0)
+        const listed = yield* espalier(journal, ["verify", "large"])
+        assert.deepStrictEqual(
+          [listed.code, listed.out[0]],
+          [3, "differs  large  the lists differ: it is listed as completed, its events say running"]
+        )
+        assert.include(listed.err[0], "the end of the run was cut off: compare with a head that you kept")
         const cut = yield* espalier(journal, ["verify", "large", "--head", head])
         assert.strictEqual(cut.code, 3)
         assert.include(cut.out[0], `the run "large" was cut off: it ends with version 9`)
+        database.exec("UPDATE runs SET status = 'running', reason = NULL WHERE run = 'large'")
         const all = yield* espalier(journal, ["verify"])
         assert.strictEqual(all.code, 3)
         assert.include(all.out[3], `damaged  stumbled  the run "stumbled" was changed at version 4`)
@@ -160,7 +177,7 @@ describe("espalier", () => {
         const imported = yield* espalier(other, ["import", file])
         assert.strictEqual(imported.code, 0, imported.err.join("\n"))
         assert.match(imported.out[0]!, /^large: imported, 13 events, head 13:[0-9a-f]{64}$/)
-        assert.strictEqual(imported.out[1], "1 artefacts")
+        assert.strictEqual(imported.out[1], "1 artefact")
         const show = yield* espalier(journal, ["show", "large"])
         assert.deepStrictEqual(yield* espalier(other, ["show", "large"]), show)
         const twice = yield* espalier(other, ["import", "-"], { input: readFileSync(file, "utf8") })
@@ -190,6 +207,79 @@ describe("espalier", () => {
         const { code, out } = yield* espalier(journal, ["rebuild"])
         assert.deepStrictEqual([code, out.at(-1)], [0, "6 runs rebuilt"])
         assert.deepStrictEqual(yield* espalier(journal, ["runs"]), before)
+      }),
+    many
+  )
+
+  withProcesses(
+    "R-304 finds an artefact that is gone, and one that was altered, and names run and hash",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        const database = yield* connection(journal)
+        const rows = database.prepare("SELECT data FROM events WHERE run = 'large'").all()
+        const hash = /artefact:(sha256:[0-9a-f]{64})/.exec(JSON.stringify(rows))![1]!
+        assert.strictEqual((yield* espalier(journal, ["verify", "large"])).code, 0)
+        yield* espalier(journal, ["runs"])
+        database.exec("UPDATE artefacts SET bytes = zeroblob(length(bytes))")
+        const altered = yield* espalier(journal, ["verify", "large"])
+        assert.deepStrictEqual(
+          [altered.code, altered.out],
+          [3, [`damaged  large  event 4 refers to the artefact ${hash}, which was altered`, "1 run checked, 1 damaged"]]
+        )
+        database.exec("DELETE FROM artefacts")
+        const gone = yield* espalier(journal, ["verify", "--json"])
+        assert.strictEqual(gone.code, 3)
+        assert.deepStrictEqual(
+          JSON.parse(gone.out[0]!).map(({ broken, run }: { broken: unknown; run: string }) => [run, broken])[2],
+          ["large", [{ hash, version: 4, problem: "missing" }]]
+        )
+      }),
+    many
+  )
+
+  withProcesses(
+    "R-304 says which artefacts an export leaves out, and what an import lacks",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        const { code, err, out } = yield* espalier(journal, ["export", "large"])
+        assert.deepStrictEqual(
+          [code, err],
+          [0, ["espalier: the run refers to 1 artefact that the export does not hold: --artefacts puts them in"]]
+        )
+        const other = join(dirname(journal), "other.db")
+        const imported = yield* espalier(other, ["import", "-"], { input: `${out.join("\n")}\n` })
+        assert.deepStrictEqual(
+          [imported.code, imported.err],
+          [0, ["espalier: the run refers to 1 artefact that the store does not have: export it with --artefacts"]]
+        )
+        const none = yield* espalier(journal, ["export", "finished"])
+        assert.deepStrictEqual([none.code, none.err], [0, []])
+      }),
+    many
+  )
+
+  withProcesses(
+    "R-308 says what differs, and leaves a finished run finished whose end is not there, unless told otherwise",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        yield* espalier(journal, ["rebuild"])
+        const database = yield* connection(journal)
+        database.exec("DELETE FROM events WHERE run = 'large' AND version > 9")
+        database.exec("UPDATE runs SET status = 'failed' WHERE run = 'finished'")
+        const status = () => database.prepare("SELECT status FROM runs WHERE run = 'large'").get()
+        const { code, out } = yield* espalier(journal, ["rebuild"])
+        assert.strictEqual(code, 3)
+        assert.deepStrictEqual(
+          [out[0], out[2]],
+          ["rebuilt  finished  it is listed as failed, its events say completed", "1 run rebuilt, 1 left as it is"]
+        )
+        assert.match(out[1]!, /^kept {5}large {2}it is listed as completed, its events say running: its end may have/)
+        assert.deepInclude(status(), { status: "completed" })
+        assert.strictEqual((yield* espalier(journal, ["rebuild", "--force"])).code, 0)
+        assert.deepInclude(status(), { status: "running" })
       }),
     many
   )

@@ -100,4 +100,32 @@ describe("Rebuild.all", () => {
       )
     })
   )
+
+  it.effect(
+    "R-308 leaves a run finished whose events do not say so, and says why it differs, unless it is forced",
+    () =>
+      Effect.gen(function* () {
+        const { open } = yield* changed("DELETE FROM events WHERE run = 'large' AND version > 9")
+        yield* open(
+          Effect.gen(function* () {
+            const journal = yield* Journal.Journal
+            const status = Effect.map(journal.runs({ run: "large" }), ([listed]) => listed?.status)
+            const differences = [
+              { of: "listing", field: "status", listed: "completed", should: "running" },
+              { of: "listing", field: "reason", listed: "accepted" }
+            ]
+            const kept = { run: "large", what: ["listing"], differences, kept: true }
+            assert.deepStrictEqual(yield* Rebuild.run("large"), kept)
+            assert.strictEqual(yield* status, "completed")
+            assert.deepStrictEqual(yield* Rebuild.run("large", { force: true }), {
+              run: "large",
+              what: ["listing"],
+              differences
+            })
+            assert.strictEqual(yield* status, "running")
+            assert.deepStrictEqual(yield* rebuilt(), [])
+          })
+        )
+      })
+  )
 })
