@@ -6,6 +6,7 @@
  */
 import { hash } from "node:crypto"
 
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -22,6 +23,7 @@ import * as Run from "../run/Run.ts"
 import * as RunState from "../run/RunState.ts"
 import * as Standing from "../run/Standing.ts"
 import { brokenOf, type BrokenArtefact } from "./artefacts.ts"
+import { askedOf } from "./asked.ts"
 import { differencesText, listsOf } from "./differing.ts"
 import { Damaged, Misused, Refused } from "./failures.ts"
 import { heading, print, printJson, warn, table } from "./printing.ts"
@@ -69,7 +71,11 @@ export const show = Effect.fnUntraced(function* (run: string, json: boolean) {
   if (outcome === undefined) return yield* new Refused({ reason: `the run ${run} has not begun` })
   const events = yield* Stream.runCollect(journal.rows(run, { from: read.state.version, to: read.state.version }))
   const standing = Standing.of(read.state, read.fold)
-  const shown = shownOf(read, outcome, standing, events[0]?.hash ?? "")
+  const { decided, open } = yield* askedOf(run, read.state.version)
+  const owner = yield* journal.owner
+  const now = yield* Clock.currentTimeMillis
+  const hash = events[0]?.hash ?? ""
+  const shown = shownOf(read, outcome, standing, { hash, asked: open, decided, owner, now })
   yield* json ? printJson(shown) : print(textOf(shown))
 })
 

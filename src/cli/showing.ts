@@ -1,3 +1,4 @@
+import type { Owner } from "../journal/Journal.ts"
 import type { Read } from "../run/internal/reading.ts"
 /**
  * A run in words: what it is, its tasks, what it knows of itself.
@@ -6,7 +7,10 @@ import type { Read } from "../run/internal/reading.ts"
  */
 import { instantOf, plain } from "../run/internal/text.ts"
 import type { Outcome } from "../run/Outcome.ts"
+import { wakeAt } from "../run/RunState.ts"
 import type { Fact, Outstanding, Standing } from "../run/Standing.ts"
+import { type Asked, factLines, type Said, saidText } from "./asked.ts"
+import { carriedText, waitsText } from "./carried.ts"
 import { heading, table } from "./printing.ts"
 
 /** What is told of a run, as plain data. */
@@ -38,10 +42,29 @@ export interface Shown {
   }>
   readonly missing: Outcome["missing"]
   readonly standing: Pick<Standing, "facts" | "outstanding" | "next">
+  readonly asked: ReadonlyArray<Asked>
+  readonly decided: ReadonlyArray<Said>
+  readonly waits?: string | undefined
+  readonly carried?: string | undefined
+}
+
+/** What is told of a run beside what its events fold to. */
+export interface Beside extends Pick<Shown, "asked" | "decided" | "hash"> {
+  readonly owner: Owner | undefined
+  readonly now: number
+}
+
+/** What it waits for, and who carries it out, where that is to be known. */
+const livelinessOf = (state: Read["state"], { outstanding }: Standing, { now, owner }: Beside) => {
+  const wake = state.status === "waiting" ? wakeAt(state) : undefined
+  return {
+    ...(state.status === "waiting" ? { waits: waitsText(outstanding, wake) } : {}),
+    ...(state.status === "running" || wake !== undefined ? { carried: carriedText(owner, now) } : {})
+  }
 }
 
 /** What is told of a run, from what its events fold to. */
-export const shownOf = ({ state }: Read, outcome: Outcome, standing: Standing, hash: string): Shown => ({
+export const shownOf = ({ state }: Read, outcome: Outcome, standing: Standing, beside: Beside): Shown => ({
   run: state.run,
   desk: state.desk,
   deskVersion: state.deskVersion,
@@ -52,7 +75,7 @@ export const shownOf = ({ state }: Read, outcome: Outcome, standing: Standing, h
   startedAt: state.startedAt,
   lastAt: state.lastAt,
   version: state.version,
-  hash,
+  hash: beside.hash,
   spent: [...state.ledger.accounts].flatMap(([account, { limit, reserved, settled }]) =>
     [...new Set([...Object.keys(settled), ...Object.keys(limit)])].map((measure) => {
       const of = (amount: object): number => Number(Reflect.get(amount, measure) ?? 0)
@@ -73,7 +96,10 @@ export const shownOf = ({ state }: Read, outcome: Outcome, standing: Standing, h
     note: outcome.results[id]?.note ?? reason
   })),
   missing: outcome.missing,
-  standing: { facts: standing.facts, outstanding: standing.outstanding, next: standing.next }
+  standing: { facts: standing.facts, outstanding: standing.outstanding, next: standing.next },
+  asked: beside.asked,
+  decided: beside.decided,
+  ...livelinessOf(state, standing, beside)
 })
 
 const factRow = ({
@@ -100,17 +126,17 @@ const factRow = ({
   approvals.join(", ")
 ]
 
-const outstandingLines = ({
-  choices,
-  deadlines,
-  effects,
-  orders,
-  reviews,
-  timers
-}: Outstanding): ReadonlyArray<string> => [
-  ...reviews.map(({ allowed, at, kind, note, review, task }) => {
+const outstandingLines = (
+  { choices, deadlines, effects, orders, reviews, timers }: Outstanding,
+  asked: ReadonlyArray<Asked>
+): ReadonlyArray<string> => [
+  ...reviews.flatMap(({ allowed, at, kind, note, review, task }) => {
     const of = task === undefined ? "" : ` of ${task}`
-    return `review   ${review}  ${kind}${of}, since ${instantOf(at)}: ${plain(note)} (${allowed.join(", ")})`
+    const known = asked.find((each) => each.review === review) ?? { review, facts: {} }
+    return [
+      `review   ${review}  ${kind}${of}, since ${instantOf(at)}: ${plain(note)} (${allowed.join(", ")})`,
+      ...factLines(kind, allowed, known)
+    ]
   }),
   ...choices.map(({ consult, purpose, subject }) => `choice   ${consult}  ${purpose} for ${subject}`),
   ...orders.map(({ at, dispatch, worker }) => `order    ${dispatch}  at ${worker}, since ${instantOf(at)}`),
@@ -129,6 +155,8 @@ export const textOf = (shown: Shown): string => {
   return [
     `run      ${shown.run}`,
     `status   ${shown.status}${why}: ${plain(shown.note)}`,
+    ...(shown.waits === undefined ? [] : [`waits    for ${shown.waits}`]),
+    ...(shown.carried === undefined ? [] : [`carried  ${shown.carried}`]),
     `desk     ${shown.desk} ${shown.deskVersion}, tier ${shown.tier}`,
     `started  ${instantOf(shown.startedAt)}`,
     `head     ${shown.version}:${shown.hash}, ${instantOf(shown.lastAt)}`,
@@ -179,7 +207,11 @@ export const textOf = (shown: Shown): string => {
       "missing",
       shown.missing.map(({ reason, task }) => `${task}: ${plain(reason)}`)
     ),
-    ...section("outstanding", outstandingLines(outstanding)),
+    ...section(
+      "decided",
+      shown.decided.map((said) => `${said.review}  ${saidText(said)}`)
+    ),
+    ...section("outstanding", outstandingLines(outstanding, shown.asked)),
     ...section(
       "next",
       next.map(({ note, subject, what }) => `${what} ${subject}${note === "" ? "" : `: ${plain(note)}`}`)

@@ -29,6 +29,7 @@ import * as Stream from "effect/Stream"
 
 import * as Journal from "../journal/Journal.ts"
 import { fromRecord, refusal } from "./internal/log.ts"
+import { shortened } from "./internal/problems.ts"
 import type { RunTooNew, RunUntrusted } from "./internal/runErrors.ts"
 import { stepOf } from "./internal/steps.ts"
 import { instantOf, lasted, plain, tableOf } from "./internal/text.ts"
@@ -388,7 +389,14 @@ export const Step = Schema.Struct({
  * @category folding
  * @since 0.1.0
  */
-export const step = (version: number, event: RunEvent): Step => ({ version, ...stepOf(event) })
+export const step = (version: number, event: RunEvent): Step => {
+  const step = stepOf(event)
+  if (event._tag !== "ReviewDecided" || event.answer === undefined) return { version, ...step }
+  return { version, ...step, what: `${step.what}, answer ${shortened(JSON.stringify(event.answer), longestAnswer)}` }
+}
+
+/** An answer may be as long as a document: a step is a line. */
+const longestAnswer = 1000
 
 /**
  * Every event of a run as a step, in order.

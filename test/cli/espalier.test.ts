@@ -3,9 +3,11 @@ import { dirname, join } from "node:path"
 
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
+import { Journal } from "espalier/journal"
+import { Run } from "espalier/run"
 
 import { withProcesses } from "../fixtures/real.ts"
-import { connection } from "../journal/fixtures/folder.ts"
+import { connection, withJournal } from "../journal/fixtures/folder.ts"
 import { copied } from "../run/released.ts"
 import { espalier } from "./command.ts"
 
@@ -280,6 +282,28 @@ describe("espalier", () => {
         assert.deepInclude(status(), { status: "completed" })
         assert.strictEqual((yield* espalier(journal, ["rebuild", "--force"])).code, 0)
         assert.deepInclude(status(), { status: "running" })
+      }),
+    many
+  )
+
+  withProcesses(
+    "R-309 shows who carries a run out, and a decision that is not taken in yet",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* copied
+        const show = (run: string) => Effect.map(espalier(journal, ["show", run]), ({ out }) => out)
+        assert.include(yield* show("cut-off"), "carried  nobody carries it out")
+        const decision = { review: "waiting/review/1", decision: "approve", by: "ada", note: "Go on" } as const
+        yield* withJournal(journal)(Run.decide(decision))
+        assert.include(yield* show("waiting"), "           decided: approve by ada: Go on (not taken in yet)")
+        yield* withJournal(journal)(
+          Effect.gen(function* () {
+            const { own } = yield* Journal.Journal
+            const { name } = yield* own
+            assert.include((yield* show("cut-off"))[2], `carried  by ${name}, last sign of life`)
+          })
+        )
+        assert.include(yield* show("cut-off"), "carried  nobody carries it out")
       }),
     many
   )

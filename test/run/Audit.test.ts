@@ -157,3 +157,13 @@ describe("Audit", () => {
     }
   })
 })
+
+describe("Audit.step", () => {
+  it("R-304 tells of a decision who decided what, and the answer that was given", () => {
+    const decided = { _tag: "ReviewDecided", at: 5, review: "r1/review/1", by: "ada", note: "Asked her" } as const
+    const what = (answer: Schema.Json) => Audit.step(1, { ...decided, decision: "answer", answer }).what
+    assert.strictEqual(what({ city: "Bern" }), `answer by ada, answer {"city":"Bern"}`)
+    assert.isBelow(what("x".repeat(5_000)).length, 1_100)
+    assert.strictEqual(Audit.step(1, { ...decided, decision: "approve" }).what, "approve by ada")
+  })
+})
