@@ -67,6 +67,33 @@ export const brokenOf = Effect.fnUntraced(function* (run: string) {
   return { artefacts: versions.size, broken: found.flat() }
 })
 
+/** How many artefacts the events of a run, or of all of them, refer to that are there, and how much they hold. */
+export const artefactsOf = Effect.fnUntraced(function* (run: string | undefined) {
+  const journal = yield* Journal.Journal
+  const store = yield* Stores
+  const hashes = new Set<string>()
+  const runs = run === undefined ? journal.ids : Stream.succeed(run)
+  yield* Stream.runForEach(
+    Stream.flatMap(runs, (each) => journal.rows(each)),
+    ({ data }) => Effect.sync(() => artefactsIn(data).forEach((hash) => hashes.add(hash)))
+  )
+  let count = 0
+  let bytes = 0
+  for (const hash of hashes) {
+    if (!(yield* store.has(referenceOf(hash)))) continue
+    count += 1
+    yield* Stream.runForEach(store.getStream(referenceOf(hash)), (piece) =>
+      Effect.sync(() => {
+        bytes += piece.length
+      })
+    ).pipe(
+      // Whether it is what its hash says is not asked here.
+      Effect.catch((error) => (error.reason._tag === "ArtefactMismatch" ? Effect.void : Effect.fail(error)))
+    )
+  }
+  return { count, bytes }
+})
+
 /** How many of these the store does not have. */
 export const absentOf = Effect.fnUntraced(function* (hashes: ReadonlySet<string>) {
   const store = yield* Stores

@@ -5,6 +5,7 @@
  */
 import * as Argument from "effect/cli/Argument"
 import * as CliConfig from "effect/cli/CliConfig"
+import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
@@ -68,6 +69,8 @@ const timeOf = (flag: string, given: Option.Option<string>): Effect.Effect<numbe
     onNone: () => Effect.succeed(undefined),
     onSome: (text) => {
       const millis = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+      // A day is as long as it lasts: until a day is until its end.
+      const day = flag === "until" && /^\d{4}-\d{2}-\d{2}$/.test(text) ? 86_400_000 - 1 : 0
       const at = Number.isFinite(millis) ? millis : Option.map(DateTime.make(text), DateTime.toEpochMillis)
       if (typeof at === "number") return Effect.succeed(at)
       return Option.match(at, {
@@ -75,7 +78,7 @@ const timeOf = (flag: string, given: Option.Option<string>): Effect.Effect<numbe
           const reason = `--${flag} must be a time such as 2026-11-30T08:00:00Z, or milliseconds since 1970, is ${text}`
           return Effect.fail(new Misused({ reason }))
         },
-        onSome: (at) => Effect.succeed(at)
+        onSome: (at) => Effect.succeed(at + day)
       })
     }
   })
@@ -122,9 +125,15 @@ const audit = Command.make(
     worker: text("worker", "Only dispatches to this worker"),
     task: text("task", "Only dispatches of this task"),
     outcome: oneOf("outcome", outcomes, "Only dispatches that ended so"),
-    since: text("since", "Only dispatches that were given not before this time"),
-    until: text("until", "Only dispatches that were given not after this time"),
-    lines: on("lines", "Print a line of JSON for each dispatch, or step"),
+    since: text(
+      "since",
+      "Only dispatches that were given not before this time; a date alone is the start of that day in UTC"
+    ),
+    until: text(
+      "until",
+      "Only dispatches that were given not after this time; a date alone is the end of that day in UTC"
+    ),
+    lines: on("lines", "Print a line of JSON for each dispatch, run by run, or for each step"),
     trail: on("trail", "Print every step of the run instead")
   },
   ({ lines, outcome, run, since, task, trail, until, worker }) =>
@@ -149,7 +158,9 @@ const audit = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Prints who was asked what, when and why, and what came of it: of a run, or of all of them"),
+  Command.withDescription(
+    "Prints who was asked what, when and why, and what came of it: of a run, or of all of them by time"
+  ),
   Command.withExamples([
     { command: "espalier audit r1 --trail", description: "Every step of a run, one line each" },
     {
@@ -222,12 +233,18 @@ const all = espalier.pipe(
   Command.withSubcommands([runs, show, audit, verify, state, size, exporting, importing, rebuild])
 )
 
+/** Help goes to standard output, where it was asked for; what was used wrongly is told by whoever ends the process. */
+const presenter: CliOutput.Presenter = {
+  present: (event) => (event._tag === "InvalidInvocation" ? Effect.void : CliOutput.defaultPresenter.present(event))
+}
+
 /** Understands arguments and does what they say. */
 export const run = (args: ReadonlyArray<string>) =>
   Command.runWith(all, { version })(args).pipe(
     Effect.provide(
-      Layer.merge(
+      Layer.mergeAll(
         platform,
+        CliOutput.layerPresenter(presenter),
         CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
       )
     )

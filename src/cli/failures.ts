@@ -58,6 +58,15 @@ export const codeOf = (failure: Failure): number => {
   return damagedStores.has(store) ? 3 : refusedStores.has(store) ? 2 : 4
 }
 
-/** What is said of a failure; nothing where it has been said. */
-export const sayWhy = (failure: Failure): string =>
-  failure._tag === "ShowHelp" || failure._tag === "Damaged" ? "" : plain(failure.message)
+/** What was used wrongly, and where it is told how it is used. */
+const misuse = (failure: Failure): ReadonlyArray<string> => {
+  if (!("errors" in failure) || !Array.isArray(failure.errors) || failure.errors.length === 0) return []
+  const said = failure.errors.map((error: Failure) => plain(error.message)).join("; ")
+  const path =
+    "commandPath" in failure && Array.isArray(failure.commandPath) ? failure.commandPath.join(" ") : "espalier"
+  return [said, `see ${path} --help`]
+}
+
+/** What is said of a failure, a line each; nothing where it has been said. */
+export const sayWhy = (failure: Failure): ReadonlyArray<string> =>
+  failure._tag === "ShowHelp" ? misuse(failure) : failure._tag === "Damaged" ? [] : [plain(failure.message)]

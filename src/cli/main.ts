@@ -19,6 +19,7 @@ import * as Option from "effect/Option"
 
 import { run } from "./commands.ts"
 import { codeOf, sayWhy } from "./failures.ts"
+import { complain } from "./printing.ts"
 
 // Who reads the output may stop reading: `espalier export r1 | head -1`.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -34,8 +35,10 @@ if (Exit.isFailure(exit)) {
   const error = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
   if (error === undefined && Cause.hasInterruptsOnly(exit.cause)) process.exitCode = 130
   else {
-    const said = error === undefined ? Cause.pretty(exit.cause) : sayWhy(error)
-    if (said !== "") process.stderr.write(`espalier: ${said}\n`)
-    process.exitCode = error === undefined ? 70 : codeOf(error)
+    const said = error === undefined ? [Cause.pretty(exit.cause)] : sayWhy(error)
+    const code = error === undefined ? 70 : codeOf(error)
+    const [message, hint] = said
+    if (message !== undefined) complain({ error: message, code, ...(hint === undefined ? {} : { hint }) }, said)
+    process.exitCode = code
   }
 }

@@ -20,11 +20,16 @@ export const write = (text: string): Effect.Effect<void> =>
 /** Writes a line. */
 export const print = (line: string): Effect.Effect<void> => write(`${line}\n`)
 
+/** Whether JSON was asked for: then what is said beside the output is JSON, too. */
+const asJson = process.argv.some((each) => each === "--json" || each === "--json=true")
+
+/** Says something beside the output: as JSON in one line where that was asked for, in lines of text otherwise. */
+export const complain = (value: unknown, lines: ReadonlyArray<string>): void => {
+  process.stderr.write(asJson ? `${JSON.stringify(value)}\n` : lines.map((line) => `espalier: ${line}\n`).join(""))
+}
+
 /** Says what is wrong, beside the output. */
-export const warn = (text: string): Effect.Effect<void> =>
-  Effect.sync(() => {
-    process.stderr.write(`espalier: ${text}\n`)
-  })
+export const warn = (text: string): Effect.Effect<void> => Effect.sync(() => complain({ warning: text }, [text]))
 
 /** Writes a value as JSON: in one line for programs. */
 export const printJson = (value: unknown): Effect.Effect<void> => print(JSON.stringify(value))

@@ -22,7 +22,7 @@ import type * as Rebuild from "../run/Rebuild.ts"
 import * as Run from "../run/Run.ts"
 import * as RunState from "../run/RunState.ts"
 import * as Standing from "../run/Standing.ts"
-import { brokenOf, type BrokenArtefact } from "./artefacts.ts"
+import { artefactsOf, brokenOf, type BrokenArtefact } from "./artefacts.ts"
 import { askedOf } from "./asked.ts"
 import { differencesText, listsOf } from "./differing.ts"
 import { Damaged, Misused, Refused } from "./failures.ts"
@@ -89,8 +89,10 @@ export const audit = Effect.fnUntraced(function* (
   const found = run === undefined ? Audit.ofAll(query) : Stream.fromEffect(Audit.ofRun(run, query))
   const whole: Array<Audit.Found> = []
   let damaged = false
+  let some = false
   yield* Stream.runForEach(found, (each) =>
     Effect.gen(function* () {
+      if (each.rows.length > 0) some = true
       if (each.unread !== undefined) {
         damaged = true
         yield* warn(plain(each.unread.message))
@@ -99,16 +101,45 @@ export const audit = Effect.fnUntraced(function* (
       else for (const row of each.rows) yield* print(Audit.line(each.run, row))
     })
   )
-  const rows = whole.flatMap(({ run, rows }) => rows.map((row) => ({ run, ...row, retries: row.attempts - 1 })))
+  const rows = whole
+    .flatMap(({ run, rows }) => rows.map((row) => ({ run, ...row, retries: row.attempts - 1 })))
+    .toSorted((one, other) => (run === undefined ? one.startedAt - other.startedAt : 0))
   if (form === "json") yield* printJson(rows)
-  if (form === "table") yield* print(rows.length === 0 ? "no dispatches" : tableOf(rows))
+  if (form === "table") {
+    const text = rows.length === 0 ? "no dispatches" : run === undefined ? Audit.tableOfRuns(rows) : Audit.table(rows)
+    yield* print(rows.length === 0 ? text : headed(text))
+  }
+  if (!some) yield* known(run, query)
   if (damaged) return yield* new Damaged()
 })
 
-const tableOf = (rows: ReadonlyArray<Audit.Row>): string => {
-  const [heads = "", ...rest] = Audit.table(rows).split("\n")
+/** A table whose heads stand out. */
+const headed = (text: string): string => {
+  const [heads = "", ...rest] = text.split("\n")
   return [heading(heads), ...rest].join("\n")
 }
+
+/** Says which workers and tasks there are, where the ones that were asked for are none of them. */
+const known = Effect.fnUntraced(function* (run: string | undefined, { task, worker }: Audit.Query) {
+  if (task === undefined && worker === undefined) return
+  const workers = new Set<string>()
+  const tasks = new Set<string>()
+  const all = run === undefined ? Audit.ofAll() : Stream.fromEffect(Audit.ofRun(run))
+  yield* Stream.runForEach(all, ({ rows }) =>
+    Effect.sync(() => {
+      for (const row of rows) {
+        workers.add(row.worker)
+        tasks.add(row.task)
+      }
+    })
+  )
+  if (worker !== undefined && !workers.has(worker)) {
+    yield* warn(`no dispatches: there is no worker ${plain(worker)}${knownAs(worker, workers)}`)
+  }
+  if (task !== undefined && !tasks.has(task)) {
+    yield* warn(`no dispatches: there is no task ${plain(task)}${knownAs(task, tasks)}`)
+  }
+})
 
 /** Prints every step of a run. */
 export const trail = Effect.fnUntraced(function* (run: string, form: "table" | "lines" | "json") {
@@ -240,5 +271,8 @@ export const size = Effect.fnUntraced(function* (run: string | undefined, json: 
   if (run !== undefined) yield* demand(run)
   const journal = yield* Journal.Journal
   const { bytes, events } = yield* journal.size(run)
-  yield* json ? printJson({ events, bytes }) : print(`${many(events, "event")}, ${bytes} bytes of data`)
+  const artefacts = yield* artefactsOf(run)
+  if (json) return yield* printJson({ events, bytes, artefacts })
+  yield* print(`${many(events, "event")}, ${bytes} bytes of data`)
+  yield* print(`${many(artefacts.count, "artefact")} that they refer to, ${artefacts.bytes} bytes`)
 })

@@ -352,6 +352,23 @@ const cells = (row: Row): ReadonlyArray<string> => [
 export const table = (rows: ReadonlyArray<Row>): string => tableOf([...columns, "routing", "note"], rows.map(cells))
 
 /**
+ * Rows of several runs as a table of text, as {@link table} has it, with the run in a column of its own after the time.
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const tableOfRuns = (rows: ReadonlyArray<Row & { readonly run: string }>): string => {
+  const [time, ...rest] = columns
+  return tableOf(
+    [time, "run", ...rest, "routing", "note"],
+    rows.map((row) => {
+      const [at = "", ...others] = cells(row)
+      return [at, row.run, ...others]
+    })
+  )
+}
+
+/**
  * A row as a line of JSON, with the run, and with `retries` beside `attempts`.
  *
  * @category rendering
