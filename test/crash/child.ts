@@ -52,6 +52,7 @@ const untilRest = (journal: Journal.Journal["Service"]): Effect.Effect<"over" | 
       if (left.length === 0 && open.every(({ status, wakeAt }) => status === "waiting" && wakeAt === undefined)) {
         return open.length === 0 ? "over" : "waiting"
       }
+      // Real time: the list is all that tells of runs that the host takes up by itself.
       yield* Effect.sleep("25 millis")
     }
   })

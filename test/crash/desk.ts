@@ -30,7 +30,7 @@ export class Outside extends Context.Service<
   }
 >()("espalier/test/crash/Outside") {}
 
-/** Long enough for the work of several workers to overlap. */
+/** Long enough for the work of several workers to overlap. Real time: a kill has to fall into it. */
 const working = Effect.sleep("12 millis")
 
 type Order = Worker.Order<{ readonly from: ReadonlyArray<number> }>

@@ -79,6 +79,7 @@ const meanwhile = ({ lines, signal }: Process, { point }: Settings, onSignal: Ef
   Effect.gen(function* () {
     if (point?._tag === "millis") {
       yield* Queue.take(lines)
+      // Real time: the process is killed at a random moment of its life.
       yield* Effect.sleep(point.millis)
       return signal("SIGKILL")
     }

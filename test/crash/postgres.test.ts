@@ -26,6 +26,7 @@ describeWithPostgres("R-302 a run in PostgreSQL", () => {
         const inSchema = (schema: string) => makeWorld(parent, schema, { postgres: { url: server.url, schema } })
         const { end } = yield* undisturbed(inSchema("undisturbed"), { cache })
         const point = { _tag: "acknowledged", events: 60 } as const
+        // Real time: a real server is away for so long, longer than one try of a commit.
         const away = Effect.orDie(server.restart(Effect.sleep("2 seconds")))
 
         const cut = inSchema("cut")

@@ -43,6 +43,7 @@ export class Seams {
   private met = false
   private acknowledged = 0
   private crossings = 0
+  /** Real time: random kills fall at moments of a real process, as the undisturbed life was long. */
   private readonly since = performance.now()
 
   constructor(tell: (line: Told) => void, point: Point | undefined, atPoint: () => void) {

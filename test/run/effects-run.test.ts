@@ -4,21 +4,7 @@ import { Effects, Office, Run, type RunEvent } from "espalier/run"
 
 import { elapse, history, memory } from "./desks.ts"
 import { begin, ends, of, options, pass, resume, rows } from "./living.ts"
-import { Bank, desk, killed, tagged } from "./outside.ts"
-
-type Fields = Partial<Effects.Options<string, unknown, never, unknown>> & { readonly schema?: undefined }
-
-/** Pays five, once. */
-const pays = (bank: Bank, fields: Fields = {}) =>
-  Effects.perform({
-    name: "pay",
-    args: { amount: 5 },
-    run: (key) => Effect.sync(() => `receipt ${bank.pay("five", key)}`),
-    ...fields
-  })
-
-const decide = (decision: RunEvent.Decision, answer?: Schema.Json, number = 1) =>
-  Run.decide({ review: `r1/review/${number}`, decision, by: "ann", ...(answer === undefined ? {} : { answer }) })
+import { Bank, decide, desk, type Fields, killed, pays, tagged } from "./outside.ts"
 
 /** A run that was killed between the payment and its record, and is taken up: it waits for a person. */
 const unknown = (built: ReturnType<typeof desk>) =>

@@ -1,26 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, type Schema, Stream } from "effect"
+import { Effect, Option, Stream } from "effect"
 import { Failure } from "espalier"
 import { Journal } from "espalier/journal"
 import { Effects, Run, type RunEvent, type Worker } from "espalier/run"
 
 import { elapse, history, memory } from "./desks.ts"
 import { ends, of, options, resume, rows } from "./living.ts"
-import { Bank, desk, killed, type Moment, tagged } from "./outside.ts"
-
-type Fields = Partial<Effects.Options<string, unknown, never, unknown>> & { readonly schema?: undefined }
-
-/** Pays five, once. */
-const pays = (bank: Bank, fields: Fields = {}) =>
-  Effects.perform({
-    name: "pay",
-    args: { amount: 5 },
-    run: (key) => Effect.sync(() => `receipt ${bank.pay("five", key)}`),
-    ...fields
-  })
-
-const decide = (decision: RunEvent.Decision, answer?: Schema.Json, number = 1) =>
-  Run.decide({ review: `r1/review/${number}`, decision, by: "ann", ...(answer === undefined ? {} : { answer }) })
+import { Bank, decide, desk, killed, type Moment, pays, tagged } from "./outside.ts"
 
 /** What the journal says of effects, in short. */
 const told = Effect.map(history("r1"), (events) =>

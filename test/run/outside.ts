@@ -1,7 +1,7 @@
 /** Something outside of a run that remembers what was done to it, and a journal that a process loses at a moment. */
-import { Effect, Layer } from "effect"
+import { Effect, Layer, type Schema } from "effect"
 import { Journal } from "espalier/journal"
-import { Plan, type RunEvent, type Worker } from "espalier/run"
+import { Effects, Plan, Run, type RunEvent, type Worker } from "espalier/run"
 
 import { task, worker } from "./desks.ts"
 import { deskOf } from "./living.ts"
@@ -67,3 +67,19 @@ export const desk = <R = never>(
     Plan.make<string>(tasks.map((id) => task(id))),
     settings
   )
+
+/** What a payment differs in. */
+export type Fields = Partial<Effects.Options<string, unknown, never, unknown>> & { readonly schema?: undefined }
+
+/** Pays five, once. */
+export const pays = (bank: Bank, fields: Fields = {}) =>
+  Effects.perform({
+    name: "pay",
+    args: { amount: 5 },
+    run: (key) => Effect.sync(() => `receipt ${bank.pay("five", key)}`),
+    ...fields
+  })
+
+/** Says something of an effect, or of another question. */
+export const decide = (decision: RunEvent.Decision, answer?: Schema.Json, number = 1) =>
+  Run.decide({ review: `r1/review/${number}`, decision, by: "ann", ...(answer === undefined ? {} : { answer }) })
