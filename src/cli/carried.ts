@@ -5,7 +5,7 @@
  */
 import * as Duration from "effect/Duration"
 
-import { usualLease } from "../journal/internal/journalService.ts"
+import { usualLease } from "../journal/internal/ownership.ts"
 import type { Owner } from "../journal/Journal.ts"
 import { many } from "../run/internal/problems.ts"
 import { instantOf, lasted, plain } from "../run/internal/text.ts"

@@ -47,12 +47,13 @@
  * @since 0.1.0
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
-import { service, usualHeartbeat, usualLease } from "./internal/journalService.ts"
+import { service } from "./internal/journalService.ts"
+import { signsOfLife } from "./internal/ownership.ts"
 import * as Database from "./internal/postgresDatabase.ts"
 import { make } from "./internal/postgresJournal.ts"
 import { establish } from "./internal/postgresSchema.ts"
@@ -119,16 +120,7 @@ const open = (
   options: JournalOptions
 ): Effect.Effect<Journal["Service"], JournalError, Scope.Scope> =>
   Effect.gen(function* () {
-    const lease = Duration.fromInputUnsafe(options.lease ?? usualLease)
-    const heartbeat = Duration.fromInputUnsafe(options.heartbeat ?? usualHeartbeat)
-    if (!(Duration.toMillis(heartbeat) > 0 && Duration.toMillis(heartbeat) < Duration.toMillis(lease))) {
-      return yield* Effect.die(
-        new RangeError(
-          "JournalPostgres: heartbeat must be > 0 and shorter than lease, got " +
-            `${Duration.toMillis(heartbeat)} ms and ${Duration.toMillis(lease)} ms`
-        )
-      )
-    }
+    const { heartbeat, lease } = yield* signsOfLife("JournalPostgres", options)
     const database = yield* Database.make(client, options)
     yield* establish(database)
     return yield* service(make(database, lease), { heartbeat })

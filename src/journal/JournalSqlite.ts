@@ -52,7 +52,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
-import { service, usualHeartbeat, usualLease } from "./internal/journalService.ts"
+import { service } from "./internal/journalService.ts"
+import { signsOfLife } from "./internal/ownership.ts"
 import { prepare } from "./internal/sqliteFile.ts"
 import { make } from "./internal/sqliteJournal.ts"
 import { open } from "./internal/sqliteNode.ts"
@@ -116,16 +117,7 @@ export const layerSqlite = (options: Options): Layer.Layer<Journal, JournalError
           new RangeError(`JournalSqlite.layerSqlite: busyTimeout must be finite and >= 0, got ${busyMillis} ms`)
         )
       }
-      const lease = Duration.fromInputUnsafe(options.lease ?? usualLease)
-      const heartbeat = Duration.fromInputUnsafe(options.heartbeat ?? usualHeartbeat)
-      if (!(Duration.toMillis(heartbeat) > 0 && Duration.toMillis(heartbeat) < Duration.toMillis(lease))) {
-        return yield* Effect.die(
-          new RangeError(
-            "JournalSqlite.layerSqlite: heartbeat must be > 0 and shorter than lease, got " +
-              `${Duration.toMillis(heartbeat)} ms and ${Duration.toMillis(lease)} ms`
-          )
-        )
-      }
+      const { heartbeat, lease } = yield* signsOfLife("JournalSqlite.layerSqlite", options)
       const sqlite = yield* open(yield* prepare(options.filename))
       yield* establish(sqlite, { busyMillis, synchronous: options.synchronous ?? "full" })
       return yield* service(yield* make(sqlite, { busyMillis, lease }), { heartbeat })

@@ -2,7 +2,7 @@
  * The journal as a service over a store: arguments are checked, appends are placed, chained and gathered, the journal is
  * claimed when it is first written, and whoever listens is told of what is left.
  */
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FiberHandle from "effect/FiberHandle"
 import * as Option from "effect/Option"
@@ -19,12 +19,6 @@ import { pages } from "./pages.ts"
 import { checkFilter, checkNumbers, checkRange, checkRelist, commandOf, pageOf, rawPageOf, rowsOf } from "./row.ts"
 import type { Store } from "./store.ts"
 
-/** How long a heartbeat is apart from the next one. Source: a third of the lease. */
-export const usualHeartbeat = Duration.seconds(5)
-
-/** After how long without a sign of life an owner counts as one that stands still. */
-export const usualLease = Duration.seconds(15)
-
 /** The service of a store, which ends with the scope. */
 export const service = (
   store: Store,
@@ -32,7 +26,7 @@ export const service = (
 ): Effect.Effect<Journal["Service"], never, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Scope.Scope
-    const ownership = Ownership.make(store, scope, options.heartbeat ?? usualHeartbeat)
+    const ownership = Ownership.make(store, scope, options.heartbeat ?? Ownership.usualHeartbeat)
     const appending = new Appending(store, ownership)
     const listeners = new Set<() => void>()
     const pump = yield* FiberHandle.make<void>()

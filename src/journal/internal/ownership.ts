@@ -7,7 +7,7 @@
  * - P2. Once fenced, nothing is written any more: what asks for the epoch fails.
  */
 import * as Deferred from "effect/Deferred"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -81,3 +81,25 @@ export const make = (
 /** The error of a store that finds another epoch than the one it was given. */
 export const fencedOff = (location: string, epoch: number, current: number): JournalError =>
   because(new JournalFenced({ location, epoch, current }))
+
+/** How long a heartbeat is apart from the next one. Source: a third of the lease. */
+export const usualHeartbeat = Duration.seconds(5)
+
+/** After how long without a sign of life an owner counts as one that stands still. */
+export const usualLease = Duration.seconds(15)
+
+/** How an owner shows that it is alive, by options of a layer; dies with a `RangeError` that names them. */
+export const signsOfLife = (
+  where: string,
+  options: { readonly lease?: Duration.Input | undefined; readonly heartbeat?: Duration.Input | undefined } = {}
+): Effect.Effect<{ readonly lease: Duration.Duration; readonly heartbeat: Duration.Duration }> =>
+  Effect.suspend(() => {
+    const lease = Duration.fromInputUnsafe(options.lease ?? usualLease)
+    const heartbeat = Duration.fromInputUnsafe(options.heartbeat ?? usualHeartbeat)
+    const [long, short] = [Duration.toMillis(lease), Duration.toMillis(heartbeat)]
+    return short > 0 && short < long
+      ? Effect.succeed({ lease, heartbeat })
+      : Effect.die(
+          new RangeError(`${where}: heartbeat must be > 0 and shorter than lease, got ${short} ms and ${long} ms`)
+        )
+  })

@@ -17,11 +17,8 @@ import { texts, type Database, type Outcome, type Parameter, type Row as Found }
 import { failWith, isTaken } from "./postgresErrors.ts"
 import { make as makeOwning } from "./postgresOwner.ts"
 import { leaving, removing, writing, type Statement } from "./postgresWrite.ts"
-import { leftOf, type Row, type StoredCommand } from "./row.ts"
+import { leftOf, present, type Row, type StoredCommand } from "./row.ts"
 import type { Store } from "./store.ts"
-
-/** Columns that hold nothing are properties that are not there. */
-const present = (row: Found): Found => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null))
 
 const listedOf = (row: Found): Listed => present(row) as unknown as Listed
 

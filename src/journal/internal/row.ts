@@ -246,3 +246,7 @@ const recordedOf = (row: Row): Recorded | undefined => {
     return undefined
   }
 }
+
+/** Columns that hold nothing are properties that are not there. */
+export const present = <A extends object>(row: { readonly [K in keyof A]: A[K] | null }): A =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as A

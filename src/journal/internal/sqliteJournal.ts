@@ -14,7 +14,7 @@ import type { Filter, Listed, ListedReview, Listing, Reviews, Size } from "../Jo
 import { root } from "./chain.ts"
 import { because, JournalCorrupt, ReviewTaken, type JournalError } from "./errors.ts"
 import { fencedOff } from "./ownership.ts"
-import { leftOf, type Row, type StoredCommand } from "./row.ts"
+import { leftOf, present, type Row, type StoredCommand } from "./row.ts"
 import { failWith, isTaken, patiently, type Sqlite } from "./sqliteNode.ts"
 import { claim, ownerOf } from "./sqliteOwner.ts"
 import type { Commit, Head, Store } from "./store.ts"
@@ -73,10 +73,6 @@ const rowsFrom = <A>(statement: StatementSync) => ({
   all: (...params: ReadonlyArray<Value>): ReadonlyArray<A> => statement.all(...params) as unknown as ReadonlyArray<A>,
   iterate: (...params: ReadonlyArray<Value>): Iterable<A> => statement.iterate(...params) as Iterable<A>
 })
-
-/** Columns that hold nothing are properties that are not there. */
-const present = <A extends object>(row: { readonly [K in keyof A]: A[K] | null }): A =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as A
 
 /** How to use the database: how long an operation waits for other processes, and the lease of an owner. */
 export interface Options {
