@@ -265,7 +265,8 @@ const streamGetter = ({ hasher, location, piece, pieces }: Store): Artefacts["Se
     )
   }, Stream.unwrap)
 
-const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
+/** The parts in one piece; the part itself when it is the only one. */
+export const joined = (parts: ReadonlyArray<Uint8Array>): Uint8Array => {
   const [first] = parts
   if (parts.length === 1 && first !== undefined && first.byteLength === first.buffer.byteLength) return first
   const whole = new Uint8Array(parts.reduce((total, part) => total + part.length, 0))

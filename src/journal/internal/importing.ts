@@ -11,6 +11,7 @@ import type { Artefacts, ArtefactsError } from "../Artefacts.ts"
 import * as Chain from "../Chain.ts"
 import type { ExportInvalid, Imported, RunThere } from "../Export.ts"
 import type { Event, Head, Journal, JournalError, Stored } from "../Journal.ts"
+import { joined } from "./artefactStore.ts"
 import type { VersionConflict } from "./errors.ts"
 
 /** Events of one commit, and the characters of their data. */
@@ -203,7 +204,7 @@ export class Importing {
       this.leftOut += 1
       return Effect.void
     }
-    const whole = concat(open.pieces)
+    const whole = joined(open.pieces)
     if (bytes !== whole.length)
       return this.invalid("bytes", `must be ${whole.length}, the bytes that came, is ${String(bytes)}`)
     return Effect.flatMap(store.put(whole), (kept) => {
@@ -261,14 +262,4 @@ export class Importing {
         : Effect.void
     )
   }
-}
-
-const concat = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
-  const whole = new Uint8Array(pieces.reduce((bytes, each) => bytes + each.length, 0))
-  let at = 0
-  for (const each of pieces) {
-    whole.set(each, at)
-    at += each.length
-  }
-  return whole
 }
