@@ -9,6 +9,7 @@ import * as CliOutput from "effect/cli/CliOutput"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,6 +21,7 @@ import { RunStatus } from "../run/RunState.ts"
 import { Misused } from "./failures.ts"
 import { layerOf } from "./opening.ts"
 import { platform } from "./platform.ts"
+import { here } from "./printing.ts"
 import * as reading from "./reading.ts"
 import * as writing from "./writing.ts"
 
@@ -245,6 +247,11 @@ export const run = (args: ReadonlyArray<string>) =>
       Layer.mergeAll(
         platform,
         CliOutput.layerPresenter(presenter),
+        Layer.succeed(TerminalCapabilities.TerminalCapabilities, {
+          canColor: here.colour,
+          canAnimate: here.columns !== undefined,
+          canPrompt: false
+        }),
         CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
       )
     )

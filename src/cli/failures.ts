@@ -5,6 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 
+import { near } from "../run/internal/closest.ts"
 import { plain } from "../run/internal/text.ts"
 
 /** What was asked for is not there, or is refused. */
@@ -58,10 +59,32 @@ export const codeOf = (failure: Failure): number => {
   return damagedStores.has(store) ? 3 : refusedStores.has(store) ? 2 : 4
 }
 
+/** Flags that every command takes. */
+const shared = ["journal", "schema", "json", "help", "version", "completions"]
+
+/** What may have been meant. The parser knows the commands, and the flags of one that no other one has. */
+const meant = (error: Failure): ReadonlyArray<string> => {
+  const known = "suggestions" in error && Array.isArray(error.suggestions) ? error.suggestions.map(String) : []
+  return known.length > 0 || !("option" in error) || error._tag !== "UnrecognizedOption"
+    ? known
+    : near(String(error.option).replace(/^-+/, ""), shared).map((name) => `--${name}`)
+}
+
+/** What was used wrongly in one place, and what was meant, where that is near. */
+const wrong = (error: Failure): string => {
+  const names = meant(error)
+  // What the parser says of them takes lines of its own.
+  const [what = ""] = names.length === 0 ? [error.message] : error.message.split("\n\n")
+  return plain(names.length === 0 ? what : `${what}; did you mean ${names.join(" or ")}?`)
+}
+
 /** What was used wrongly, and where it is told how it is used. */
 const misuse = (failure: Failure): ReadonlyArray<string> => {
   if (!("errors" in failure) || !Array.isArray(failure.errors) || failure.errors.length === 0) return []
-  const said = failure.errors.map((error: Failure) => plain(error.message)).join("; ")
+  const errors: ReadonlyArray<Failure> = failure.errors
+  const unknown = errors.filter(({ _tag }) => _tag === "UnknownSubcommand")
+  // Where the command is unknown, nothing is known of its flags.
+  const said = (unknown.length > 0 ? unknown : errors).map(wrong).join("; ")
   const path =
     "commandPath" in failure && Array.isArray(failure.commandPath) ? failure.commandPath.join(" ") : "espalier"
   return [said, `see ${path} --help`]

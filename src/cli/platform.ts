@@ -12,7 +12,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Stdio from "effect/Stdio"
 import * as Terminal from "effect/Terminal"
 
-import { write } from "./printing.ts"
+import { here, write } from "./printing.ts"
 
 const unused = Effect.die(new Error("espalier asks nothing of its platform"))
 
@@ -24,7 +24,7 @@ export const platform = Layer.mergeAll(
   Layer.succeed(
     Terminal.Terminal,
     Terminal.make({
-      columns: Effect.succeed(80),
+      columns: Effect.succeed(here.columns ?? 80),
       rows: Effect.succeed(24),
       size: unused,
       readInput: unused,

@@ -17,17 +17,19 @@ import * as Audit from "../run/Audit.ts"
 import { knownAs } from "../run/internal/closest.ts"
 import { many } from "../run/internal/problems.ts"
 import { foldRun } from "../run/internal/reading.ts"
-import { instantOf, plain } from "../run/internal/text.ts"
+import { plain } from "../run/internal/text.ts"
 import type * as Rebuild from "../run/Rebuild.ts"
 import * as Run from "../run/Run.ts"
 import * as RunState from "../run/RunState.ts"
 import * as Standing from "../run/Standing.ts"
 import { artefactsOf, brokenOf, type BrokenArtefact } from "./artefacts.ts"
 import { askedOf } from "./asked.ts"
+import { auditTable, stepText } from "./auditing.ts"
 import { differencesText, listsOf } from "./differing.ts"
 import { Damaged, Misused, Refused } from "./failures.ts"
-import { heading, print, printJson, warn, table } from "./printing.ts"
+import { finding, here, print, printJson, printJsonText, table, time, warn } from "./printing.ts"
 import { shownOf, textOf } from "./showing.ts"
+import { status } from "./table.ts"
 
 const sha256 = (text: string): string => hash("sha256", text, "hex")
 
@@ -49,14 +51,14 @@ export const runs = Effect.fnUntraced(function* (filter: Journal.Filter, json: b
   yield* print(
     table(
       ["run", "status", "desk", "events", "started", "last event", "reason"],
-      listed.map(({ desk, reason = "", run, startedAt, status, updatedAt, version }) => [
+      listed.map(({ desk, reason = "", run, startedAt, status: now, updatedAt, version }) => [
         run,
-        status,
+        status(now),
         desk,
         String(version),
-        instantOf(startedAt),
-        instantOf(updatedAt),
-        plain(reason)
+        time(startedAt),
+        time(updatedAt),
+        reason
       ])
     )
   )
@@ -76,7 +78,7 @@ export const show = Effect.fnUntraced(function* (run: string, json: boolean) {
   const now = yield* Clock.currentTimeMillis
   const hash = events[0]?.hash ?? ""
   const shown = shownOf(read, outcome, standing, { hash, asked: open, decided, owner, now })
-  yield* json ? printJson(shown) : print(textOf(shown))
+  yield* json ? printJson(shown) : print(textOf(here, shown))
 })
 
 /** Prints the rows of one run or of all. */
@@ -98,7 +100,7 @@ export const audit = Effect.fnUntraced(function* (
         yield* warn(plain(each.unread.message))
       }
       if (form !== "lines") whole.push(each)
-      else for (const row of each.rows) yield* print(Audit.line(each.run, row))
+      else for (const row of each.rows) yield* printJsonText(Audit.line(each.run, row))
     })
   )
   const rows = whole
@@ -106,18 +108,11 @@ export const audit = Effect.fnUntraced(function* (
     .toSorted((one, other) => (run === undefined ? one.startedAt - other.startedAt : 0))
   if (form === "json") yield* printJson(rows)
   if (form === "table") {
-    const text = rows.length === 0 ? "no dispatches" : run === undefined ? Audit.tableOfRuns(rows) : Audit.table(rows)
-    yield* print(rows.length === 0 ? text : headed(text))
+    yield* print(rows.length === 0 ? "no dispatches" : auditTable(here, rows, run === undefined))
   }
   if (!some) yield* known(run, query)
   if (damaged) return yield* new Damaged()
 })
-
-/** A table whose heads stand out. */
-const headed = (text: string): string => {
-  const [heads = "", ...rest] = text.split("\n")
-  return [heading(heads), ...rest].join("\n")
-}
 
 /** Says which workers and tasks there are, where the ones that were asked for are none of them. */
 const known = Effect.fnUntraced(function* (run: string | undefined, { task, worker }: Audit.Query) {
@@ -147,7 +142,7 @@ export const trail = Effect.fnUntraced(function* (run: string, form: "table" | "
   const steps = Audit.trail(run)
   if (form === "json") return yield* printJson(yield* Stream.runCollect(steps))
   yield* Stream.runForEach(steps, (step) =>
-    print(form === "lines" ? JSON.stringify({ run, ...step }) : Audit.stepLine(step))
+    form === "lines" ? printJsonText(JSON.stringify({ run, ...step })) : print(stepText(here, step))
   )
 })
 
@@ -183,10 +178,10 @@ const verified = Effect.fnUntraced(function* ({ damage, events, head, run }: Cha
   const { artefacts, broken } = yield* brokenOf(run)
   const { differences, unread } = damage === undefined ? yield* listsOf(run) : { differences: [], unread: undefined }
   const lines = [
-    ...(damage === undefined ? [] : [`damaged  ${run}  ${plain(damage.message)}`]),
-    ...(unread?._tag === "RunUntrusted" ? [`damaged  ${run}  ${plain(unread.message)}`] : []),
-    ...broken.map((each) => `damaged  ${run}  ${brokenText(each)}`),
-    ...(differences.length === 0 ? [] : [`differs  ${run}  the lists differ: ${differencesText(differences)}`])
+    ...(damage === undefined ? [] : [finding("damaged", run, damage.message)]),
+    ...(unread?._tag === "RunUntrusted" ? [finding("damaged", run, unread.message)] : []),
+    ...broken.map((each) => finding("damaged", run, brokenText(each))),
+    ...(differences.length === 0 ? [] : [finding("differs", run, `the lists differ: ${differencesText(differences)}`)])
   ]
   const found: Verified = {
     run,
@@ -207,7 +202,7 @@ const verified = Effect.fnUntraced(function* ({ damage, events, head, run }: Cha
     broken,
     lists: differences
   }
-  return { found, lines: lines.length === 0 ? [`ok       ${run}  ${headText(head)}`] : lines }
+  return { found, lines: lines.length === 0 ? [finding("ok", run, headText(head))] : lines }
 })
 
 const isDamaged = ({ broken, damage, unread }: Verified): boolean =>
@@ -240,7 +235,7 @@ export const verify = Effect.fnUntraced(function* (run: string | undefined, head
   for (const { run } of ghosts) {
     differing += 1
     if (json) whole.push({ run, events: 0, ghost: true })
-    else yield* print(`differs  ${run}  it is listed and has no events`)
+    else yield* print(finding("differs", run, "it is listed and has no events"))
   }
   if (json) yield* printJson(whole)
   else {
@@ -263,7 +258,7 @@ export const state = Effect.fnUntraced(function* (run: string, at: number | unde
   yield* demand(run)
   const state = yield* at === undefined ? Run.state(run) : Run.stateAt(run, at)
   const encoded = yield* Effect.orDie(encodeState(state))
-  yield* print(JSON.stringify(encoded, null, json ? 0 : 2))
+  yield* printJsonText(JSON.stringify(encoded, null, json ? 0 : 2))
 })
 
 /** Prints how much there is. */

@@ -1,17 +1,18 @@
-import type { Owner } from "../journal/Journal.ts"
-import type { Read } from "../run/internal/reading.ts"
 /**
  * A run in words: what it is, its tasks, what it knows of itself.
  *
  * @since 0.1.0
  */
-import { instantOf, plain } from "../run/internal/text.ts"
+import type { Owner } from "../journal/Journal.ts"
+import type { Read } from "../run/internal/reading.ts"
+import { plain } from "../run/internal/text.ts"
 import type { Outcome } from "../run/Outcome.ts"
 import { wakeAt } from "../run/RunState.ts"
 import type { Fact, Outstanding, Standing } from "../run/Standing.ts"
 import { type Asked, factLines, type Said, saidText } from "./asked.ts"
 import { carriedText, waitsText } from "./carried.ts"
-import { heading, table } from "./printing.ts"
+import { type Look, painted, styleOf, timeOf } from "./look.ts"
+import { labelled, status, tableIn } from "./table.ts"
 
 /** What is told of a run, as plain data. */
 export interface Shown {
@@ -126,95 +127,90 @@ const factRow = ({
   approvals.join(", ")
 ]
 
+/** Beside what stands the name of what it is. */
+const labels = 9
+
 const outstandingLines = (
+  look: Look,
   { choices, deadlines, effects, orders, reviews, timers }: Outstanding,
   asked: ReadonlyArray<Asked>
-): ReadonlyArray<string> => [
-  ...reviews.flatMap(({ allowed, at, kind, note, review, task }) => {
-    const of = task === undefined ? "" : ` of ${task}`
-    const known = asked.find((each) => each.review === review) ?? { review, facts: {} }
-    return [
-      `review   ${review}  ${kind}${of}, since ${instantOf(at)}: ${plain(note)} (${allowed.join(", ")})`,
-      ...factLines(kind, allowed, known)
-    ]
-  }),
-  ...choices.map(({ consult, purpose, subject }) => `choice   ${consult}  ${purpose} for ${subject}`),
-  ...orders.map(({ at, dispatch, worker }) => `order    ${dispatch}  at ${worker}, since ${instantOf(at)}`),
-  ...timers.map(({ due, purpose, timer }) => `timer    ${timer}  ${purpose}, due ${instantOf(due)}`),
-  ...deadlines.map(({ at, subject }) => `deadline ${subject}  ${instantOf(at)}`),
-  ...effects.map(({ effect, name, status, task }) => `effect   ${effect}  ${name} of ${task}, ${status}`)
-]
-
-const section = (name: string, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
-  lines.length === 0 ? [] : ["", heading(name), ...lines]
+): ReadonlyArray<string> => {
+  const line = (label: string, text: string) => labelled(look, label, labels, text)
+  const time = (millis: number) => timeOf(look, millis)
+  return [
+    ...reviews.flatMap(({ allowed, at, kind, note, review, task }) => {
+      const of = task === undefined ? "" : ` of ${task}`
+      const known = asked.find((each) => each.review === review) ?? { review, facts: {} }
+      return [
+        line("review", `${review}  ${kind}${of}, since ${time(at)}: ${plain(note)} (${allowed.join(", ")})`),
+        ...factLines(kind, allowed, known).map((fact) => labelled(look, "", labels + 2, fact.trimStart()))
+      ]
+    }),
+    ...choices.map(({ consult, purpose, subject }) => line("choice", `${consult}  ${purpose} for ${subject}`)),
+    ...orders.map(({ at, dispatch, worker }) => line("order", `${dispatch}  at ${worker}, since ${time(at)}`)),
+    ...timers.map(({ due, purpose, timer }) => line("timer", `${timer}  ${purpose}, due ${time(due)}`)),
+    ...deadlines.map(({ at, subject }) => line("deadline", `${subject}  ${time(at)}`)),
+    ...effects.map(({ effect, name, status, task }) => line("effect", `${effect}  ${name} of ${task}, ${status}`))
+  ]
+}
 
 /** A run as text. */
-export const textOf = (shown: Shown): string => {
+export const textOf = (look: Look, shown: Shown): string => {
   const { facts, next, outstanding } = shown.standing
   const why = shown.stopReason === undefined ? "" : `, ${shown.stopReason}`
+  const line = (label: string, text: string) => labelled(look, label, labels, text)
+  const section = (name: string, lines: ReadonlyArray<string>): ReadonlyArray<string> =>
+    lines.length === 0 ? [] : ["", painted(look, "bold", name), ...lines]
+  const tables = (...[look, heads, rows]: Parameters<typeof tableIn>): ReadonlyArray<string> =>
+    rows.length === 0 ? [] : [tableIn(look, heads, rows)]
   return [
-    `run      ${shown.run}`,
-    `status   ${shown.status}${why}: ${plain(shown.note)}`,
-    ...(shown.waits === undefined ? [] : [`waits    for ${shown.waits}`]),
-    ...(shown.carried === undefined ? [] : [`carried  ${shown.carried}`]),
-    `desk     ${shown.desk} ${shown.deskVersion}, tier ${shown.tier}`,
-    `started  ${instantOf(shown.startedAt)}`,
-    `head     ${shown.version}:${shown.hash}, ${instantOf(shown.lastAt)}`,
+    line("run", shown.run),
+    labelled(look, "status", labels, `${shown.status}${why}: ${plain(shown.note)}`, styleOf(shown.status)),
+    ...(shown.waits === undefined ? [] : [line("waits", `for ${shown.waits}`)]),
+    ...(shown.carried === undefined ? [] : [line("carried", shown.carried)]),
+    line("desk", `${shown.desk} ${shown.deskVersion}, tier ${shown.tier}`),
+    line("started", timeOf(look, shown.startedAt)),
+    line("head", `${shown.version}:${shown.hash}, ${timeOf(look, shown.lastAt)}`),
     ...shown.spent.map(({ account, limit, measure, reserved, settled }) => {
       const held = reserved === 0 ? "" : `, ${reserved} reserved`
-      return `spent    ${account}: ${settled} ${measure}${held}${limit === undefined ? "" : ` of ${limit}`}`
+      return line("spent", `${account}: ${settled} ${measure}${held}${limit === undefined ? "" : ` of ${limit}`}`)
     }),
     ...section(
       "tasks",
-      shown.tasks.length === 0
-        ? []
-        : [
-            table(
-              ["task", "status", "worker", "orders", "note"],
-              shown.tasks.map(({ note, orders, status, task, worker }) => [
-                task,
-                status,
-                worker,
-                String(orders),
-                plain(note)
-              ])
-            )
-          ]
+      tables(
+        look,
+        ["task", "status", "worker", "orders", "note"],
+        shown.tasks.map(({ note, orders, status: now, task, worker }) => [
+          task,
+          status(now),
+          worker,
+          String(orders),
+          note
+        ])
+      )
     ),
     ...section(
       "facts",
-      facts.length === 0
-        ? []
-        : [
-            table(
-              [
-                "task",
-                "event",
-                "dispatch",
-                "worker",
-                "contract",
-                "confidence",
-                "hash",
-                "evidence",
-                "built on",
-                "approvals"
-              ],
-              facts.map(factRow)
-            )
-          ]
+      tables(
+        look,
+        ["task", "event", "dispatch", "worker", "contract", "confidence", "hash", "evidence", "built on", "approvals"],
+        facts.map(factRow)
+      )
     ),
     ...section(
       "missing",
-      shown.missing.map(({ reason, task }) => `${task}: ${plain(reason)}`)
+      shown.missing.map(({ reason, task }) => labelled(look, "", 0, `${task}: ${plain(reason)}`))
     ),
     ...section(
       "decided",
-      shown.decided.map((said) => `${said.review}  ${saidText(said)}`)
+      shown.decided.map((said) => labelled(look, "", 0, `${said.review}  ${saidText(said)}`))
     ),
-    ...section("outstanding", outstandingLines(outstanding, shown.asked)),
+    ...section("outstanding", outstandingLines(look, outstanding, shown.asked)),
     ...section(
       "next",
-      next.map(({ note, subject, what }) => `${what} ${subject}${note === "" ? "" : `: ${plain(note)}`}`)
+      next.map(({ note, subject, what }) =>
+        labelled(look, "", 0, `${what} ${subject}${note === "" ? "" : `: ${plain(note)}`}`)
+      )
     )
   ].join("\n")
 }

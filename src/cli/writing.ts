@@ -16,13 +16,12 @@ import * as Stream from "effect/Stream"
 
 import * as Export from "../journal/Export.ts"
 import { many } from "../run/internal/problems.ts"
-import { plain } from "../run/internal/text.ts"
 import * as Rebuild from "../run/Rebuild.ts"
 import { absentOf, artefactsIn } from "./artefacts.ts"
 import { differencesText, keptText } from "./differing.ts"
 import { Damaged, Refused } from "./failures.ts"
 import { Stores } from "./opening.ts"
-import { print, printJson, warn, write } from "./printing.ts"
+import { finding, print, printJson, warn, write } from "./printing.ts"
 import { demand } from "./reading.ts"
 
 const digest = (text: string): string => hash("sha256", text, "hex")
@@ -112,11 +111,11 @@ export const importRun = Effect.fnUntraced(function* (file: string, json: boolea
 })
 
 const changeText = ({ differences, ghost, kept, run, unread }: Rebuild.Change, dryRun: boolean): string => {
-  if (unread !== undefined) return `unread   ${run}  ${plain(unread.message)}`
-  if (ghost === true) return `ghost    ${run}  it is listed and has no events`
+  if (unread !== undefined) return finding("unread", run, unread.message)
+  if (ghost === true) return finding("ghost", run, "it is listed and has no events")
   const said = differencesText(differences)
-  if (kept === true) return `kept     ${run}  ${said}: ${keptText}. --force lists it so all the same`
-  return `${dryRun ? "differs" : "rebuilt"}  ${run}  ${said}`
+  if (kept === true) return finding("kept", run, `${said}: ${keptText}. --force lists it so all the same`)
+  return finding(dryRun ? "differs" : "rebuilt", run, said)
 }
 
 /** Makes the lists anew. */

@@ -28,11 +28,12 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
 import * as Journal from "../journal/Journal.ts"
+import { cells, columns } from "./internal/auditCells.ts"
 import { fromRecord, refusal } from "./internal/log.ts"
 import { shortened } from "./internal/problems.ts"
 import type { RunTooNew, RunUntrusted } from "./internal/runErrors.ts"
 import { stepOf } from "./internal/steps.ts"
-import { instantOf, lasted, plain, tableOf } from "./internal/text.ts"
+import { instantOf, plain, tableOf } from "./internal/text.ts"
 import { ErrorKind } from "./Result.ts"
 import { DispatchEnd, EffectEnd, type RunEvent } from "./RunEvent.ts"
 
@@ -308,22 +309,6 @@ const told = (run: string) =>
     )
   )
 
-const columns = ["time", "dispatch", "task", "worker", "contract", "outcome", "confidence", "retries", "took"] as const
-
-const cells = (row: Row): ReadonlyArray<string> => [
-  instantOf(row.startedAt),
-  row.dispatch,
-  row.task,
-  row.worker,
-  String(row.contract),
-  row.kind === undefined ? row.outcome : `${row.outcome} (${row.kind})`,
-  row.confidence === undefined ? "" : String(row.confidence),
-  String(row.attempts - 1),
-  row.durationMillis === undefined ? "" : lasted(row.durationMillis),
-  plain(row.routing),
-  plain(row.note)
-]
-
 /**
  * Rows as a table of text: a line of heads, and one line for each row.
  *
@@ -349,7 +334,11 @@ const cells = (row: Row): ReadonlyArray<string> => [
  * @category rendering
  * @since 0.1.0
  */
-export const table = (rows: ReadonlyArray<Row>): string => tableOf([...columns, "routing", "note"], rows.map(cells))
+export const table = (rows: ReadonlyArray<Row>): string =>
+  tableOf(
+    columns,
+    rows.map((row) => cells(row, instantOf))
+  )
 
 /**
  * Rows of several runs as a table of text, as {@link table} has it, with the run in a column of its own after the time.
@@ -358,11 +347,11 @@ export const table = (rows: ReadonlyArray<Row>): string => tableOf([...columns, 
  * @since 0.1.0
  */
 export const tableOfRuns = (rows: ReadonlyArray<Row & { readonly run: string }>): string => {
-  const [time, ...rest] = columns
+  const [time = "", ...rest] = columns
   return tableOf(
-    [time, "run", ...rest, "routing", "note"],
+    [time, "run", ...rest],
     rows.map((row) => {
-      const [at = "", ...others] = cells(row)
+      const [at = "", ...others] = cells(row, instantOf)
       return [at, row.run, ...others]
     })
   )

@@ -100,6 +100,13 @@ describe("espalier", () => {
     ],
     [["show"], 1, "Missing required argument"],
     [["frobnicate"], 1, `Unknown subcommand "frobnicate"`],
+    [["shwo", "finished", "--task", "a"], 1, `Unknown subcommand "shwo" for "espalier"; did you mean show?`],
+    [
+      ["runs", "--staus", "completed"],
+      1,
+      "Unrecognized flag: --staus in command espalier runs; did you mean --status?"
+    ],
+    [["audit", "--jornal", "a"], 1, "did you mean --journal?"],
     [["import", "/nowhere"], 2, "espalier: /nowhere cannot be read: it is not there"],
     [
       ["runs", "--journal", "/nowhere/journal.db"],

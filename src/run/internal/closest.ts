@@ -38,6 +38,21 @@ export const closest = (name: string, names: Iterable<string>): ReadonlyArray<st
     .slice(0, most)
     .map(({ each }) => each)
 
+/** A slip of the pen is at most so many characters. */
+const slip = 2
+
+/**
+ * The names of which this one may be a slip of the pen: the closest, when they are near.
+ *
+ * @since 0.1.0
+ */
+export const near = (name: string, names: Iterable<string>): ReadonlyArray<string> => {
+  const far = (each: string): number => distance(folded(name), folded(each))
+  const [first = "", ...rest] = closest(name, names)
+  const least = far(first)
+  return least > slip ? [] : [first, ...rest.filter((each) => far(each) === least)]
+}
+
 /**
  * As {@link closest}, for a sentence: `a, b and 3 more`; `nothing` when there are no names.
  *
