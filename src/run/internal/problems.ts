@@ -162,17 +162,28 @@ const sightOf = (value: unknown, keys: ReadonlyArray<PropertyKey>): string => {
   return secret === undefined ? show(value) : `a ${typeof value}`
 }
 
-/** @since 0.1.0 */
-export const problemsOf = (error: Schema.SchemaError, input: unknown): ReadonlyArray<Problem> =>
+/**
+ * What is wrong with an input, each with the keys that lead to it.
+ *
+ * @since 0.1.0
+ */
+export const issuesOf = (
+  error: Schema.SchemaError,
+  input: unknown
+): ReadonlyArray<Omit<Problem, "path"> & { readonly keys: ReadonlyArray<PropertyKey> }> =>
   format(error.issue).issues.map(({ message, path }) => {
     const keys = (path ?? []).map((part): PropertyKey => (typeof part === "object" ? part.key : part))
     const actual = lookUp(input, keys)
     return {
-      path: pathOf(keys),
+      keys,
       expectation: expectationOf(message),
       actual: actual === missing || message === unknownField ? "" : sightOf(actual, keys)
     }
   })
+
+/** @since 0.1.0 */
+export const problemsOf = (error: Schema.SchemaError, input: unknown): ReadonlyArray<Problem> =>
+  issuesOf(error, input).map(({ actual, expectation, keys }) => ({ path: pathOf(keys), expectation, actual }))
 
 /**
  * One problem as half a sentence: `limits.tokens must be a whole number >= 0, got -1`.
