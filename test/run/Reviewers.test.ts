@@ -324,6 +324,17 @@ describe("Reviewers", () => {
       separation: Arbitrary.schema(Schema.Literals(["requester", "requester-and-editor"]))
     }
 
+    it("R-306 follows a chain over three steps, whatever a directory has", () => {
+      const standIns = new Map([
+        ["human:bob", ["cem"]],
+        ["human:cem", ["dee"]],
+        ["human:dee", ["eli"]],
+        ["human:eli", ["fay"]]
+      ])
+      const said = (by: string) => short(Reviewers.rule(vote(by), { members: ["bob"], standIns }))
+      assert.deepStrictEqual(["dee", "eli", "fay"].map(said), ["yes via bob", "yes via bob", "not-a-reviewer"])
+    })
+
     it.prop(
       "R-306 nobody approves what he has asked for, over whatever chain, and whoever is independent may",
       cases,

@@ -175,12 +175,9 @@ const ownRequest = (by: Principal, decision: string): Verdict => {
  */
 const rightOf = (who: string, resolved: Resolved, avoided: ReadonlySet<string>): string | undefined => {
   if (resolved.members === "anyone") return who
-  const seen = new Set<string>()
   let chains = new Map<string, string>()
   const join = (key: string, origin: string) => {
-    if (seen.has(key) || avoided.has(folded(key))) return
-    seen.add(key)
-    chains.set(key, origin)
+    if (!chains.has(key) && !avoided.has(folded(key))) chains.set(key, origin)
   }
   for (const member of resolved.members) join(keyOf(member), keyOf(member))
   for (let step = 0; step <= longestChain; step++) {
