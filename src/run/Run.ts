@@ -106,6 +106,7 @@ import * as Office from "./Office.ts"
 import type * as Outcome from "./Outcome.ts"
 import type { RunEvent } from "./RunEvent.ts"
 import type { RunState } from "./RunState.ts"
+import { Tiers, type TiersInvalid } from "./Tiers.ts"
 
 export {
   CommandRefused,
@@ -156,7 +157,7 @@ const waitForMillis = (where: string, { waitFor = "1 minute" }: Watching = {}): 
  * - `input`: as the desk takes it.
  * - `id`: letters, digits, `.`, `_` and `-`, at most 100. Default: a new one, see {@link makeId}.
  * - `limits`: of this run; they can only narrow those of the desk. Default: those of the desk.
- * - `tier`: how much this run may do without a person. Default: that of the desk.
+ * - `tier`: how much this run may do without a person. Default: what configuration says (see `Tiers`), else that of the desk.
  *
  * @category models
  * @since 0.1.0
@@ -240,7 +241,7 @@ export const start = <Input, R>(
   options: StartOptions<Input>
 ): Effect.Effect<
   Outcome.Outcome,
-  InputInvalid | RunExists | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
+  InputInvalid | TiersInvalid | RunExists | RunError | Desk.DeskInvalid | Supervisor.StartFailure<never>,
   Journal.Journal | R
 > =>
   Effect.suspend(() => {
@@ -262,6 +263,7 @@ export const start = <Input, R>(
  * - What became due while nobody carried the run out comes first, in order, each with its true time.
  * - Outputs that were kept by reference are read back first; one that is gone or damaged is a `RunUntrusted`.
  * - A run that newer code has begun or gone on with is a `RunTooNew`; it is left as it is.
+ * - Its tier is the one that configuration says now, where nobody has said another one of this run: see `Tiers`.
  *
  * **Gotchas**
  *
@@ -282,6 +284,7 @@ export const resume = <R>(
   | VersionMismatch
   | RunTooNew
   | RunUntrusted
+  | TiersInvalid
   | RunError
   | Desk.DeskInvalid
   | Supervisor.StartFailure<never>,
@@ -304,8 +307,8 @@ const inOwnOffice = <Input, R, A, E>(
 export const startIn: <Input>(
   office: Office.Office<Input>,
   options: StartOptions<Input>
-) => Effect.Effect<Outcome.Outcome, InputInvalid | RunExists | RunError, Journal.Journal> = Effect.fnUntraced(
-  function* <Input>(office: Office.Office<Input>, options: StartOptions<Input>) {
+) => Effect.Effect<Outcome.Outcome, InputInvalid | TiersInvalid | RunExists | RunError, Journal.Journal> =
+  Effect.fnUntraced(function* <Input>(office: Office.Office<Input>, options: StartOptions<Input>) {
     const { desk } = office
     const invalid = (problems: ReadonlyArray<Problem>) => new InputInvalid({ desk: desk.name, problems })
     const wrong = wrongOptions(options)
@@ -315,7 +318,9 @@ export const startIn: <Input>(
       const expectation = "must be letters, digits, '.', '_' and '-', at most 100"
       return yield* invalid([{ path: "id", expectation, actual: show(run) }])
     }
-    const tier = options.tier ?? desk.tier
+    const configured = options.tier === undefined ? yield* (yield* Tiers).of(desk.name) : undefined
+    const tier = options.tier ?? configured ?? desk.tier
+    const tierBy = options.tier !== undefined ? "start" : configured !== undefined ? "configuration" : undefined
     const encoded = desk.encodeInput(options.input)
     if (EffectResult.isFailure(encoded)) return yield* invalid(encoded.failure)
     const owns = owned(encoded.success, "")
@@ -348,6 +353,7 @@ export const startIn: <Input>(
       ...(desk.coordinator.containment === "isolate" ? {} : { containment: desk.coordinator.containment }),
       ...(Object.keys(accounts).length === 0 ? {} : { limits: accounts }),
       tier,
+      ...(tierBy === undefined ? {} : { tierBy }),
       ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
       note: `${desk.name} ${desk.version} was asked to run ${many(desk.coordinator.tasks.length, "task")}`
     }
@@ -362,8 +368,7 @@ export const startIn: <Input>(
           Effect.fail(conflict.expected === 0 ? new RunExists({ run }) : conflict)
         )
       )
-  }
-)
+  })
 
 const decodeLimits = decoder(Contract.Limits, "error")
 
@@ -397,7 +402,7 @@ export const resumeIn = (
   options?: Watching | undefined
 ): Effect.Effect<
   Outcome.Outcome,
-  RunBusy | RunNotFound | VersionMismatch | RunTooNew | RunUntrusted | RunError,
+  RunBusy | RunNotFound | VersionMismatch | RunTooNew | RunUntrusted | TiersInvalid | RunError,
   Journal.Journal
 > =>
   // Nobody has set a limit.

@@ -87,6 +87,8 @@ const review = Schema.String
  *
  * - `inputRef`: where the input is, in the journal of a run with a store of artefacts, when it takes more than 64 KiB; then
  *   `input` is `null`.
+ * - `tierBy`: what said the tier: `start` where it was given with the input, `configuration` (see `Tiers`); absent where it is
+ *   the desk's, and in old journals.
  *
  * @category models
  * @since 0.1.0
@@ -105,6 +107,7 @@ export const RunStarted = Schema.TaggedStruct("RunStarted", {
   containment: Schema.optionalKey(Containment),
   limits: Schema.optionalKey(AccountLimits),
   tier: Schema.optionalKey(Tier),
+  tierBy: Schema.optionalKey(Schema.Literals(["start", "configuration"])),
   deadlineAt: Schema.optionalKey(Schema.Finite),
   note
 })

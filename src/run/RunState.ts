@@ -353,6 +353,10 @@ export interface RunState extends Schema.Schema.Type<typeof RunState> {}
 /**
  * The state of a run.
  *
+ * **Details**
+ *
+ * - `tierBy`: who said the `tier` last; absent where it is the desk's, and for runs that older releases have begun.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -386,6 +390,7 @@ export const RunState = Schema.Struct({
   overruns: Schema.Array(Budget.Overrun),
   timed: Schema.ReadonlySet(Schema.String),
   tier: Tier,
+  tierBy: Schema.optionalKey(Schema.Literals(["start", "configuration", "person"])),
   lastAt: Schema.Finite,
   deadlineAt: Schema.optionalKey(Schema.Finite),
   expired: Schema.Boolean,

@@ -14,6 +14,7 @@ import { objection } from "./applying/saying.ts"
 import { end } from "./applying/tasks.ts"
 import * as timers from "./applying/timers.ts"
 import { isQuorum } from "./enough.ts"
+import { configuration } from "./tiering.ts"
 import { RunEnd } from "./vocabulary.ts"
 
 export { copy, type Draft } from "./applying/draft.ts"
@@ -116,6 +117,7 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     overruns: [],
     timed: new Set(),
     tier: event.tier ?? "medium",
+    ...(event.tierBy === undefined ? {} : { tierBy: event.tierBy }),
     ...(event.deadlineAt === undefined ? {} : { deadlineAt: event.deadlineAt }),
     expired: false,
     unraised: [],
@@ -165,6 +167,7 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
     case "AutonomyChanged": {
       if (draft.tier !== event.from) return `the tier is ${draft.tier}, not ${event.from}`
       draft.tier = event.to
+      draft.tierBy = event.by === configuration ? configuration : "person"
       return undefined
     }
     case "CancelRequested": {

@@ -25,6 +25,7 @@ import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
+import { configuration } from "./tiering.ts"
 import { commandOf, type FromOutside } from "./word.ts"
 
 /** What somebody said, in the words of whoever said it. */
@@ -289,7 +290,8 @@ export const cancel = (
  *
  * **Details**
  *
- * - `change`: as checked by `Autonomy.change`. `office`: as for {@link decide}.
+ * - `change`: as checked by `Autonomy.change`; `who` may not be `configuration`. `office`: as for {@link decide}.
+ * - Configuration (see `Tiers`) does not change the tier of this run any more.
  *
  * @category deciding
  * @since 0.1.0
@@ -306,5 +308,11 @@ export const changeTier = (
       return Effect.fail(new CommandRefused({ run, command: named(run, { _tag: "AutonomyChanged" }), reason }))
     }
     const { from, to, who, why } = checked.success
+    if (who.trim().toLowerCase() === configuration) {
+      const reason = sentences([
+        { path: "who", expectation: "must be a person or a system by name", actual: JSON.stringify(who) }
+      ])
+      return Effect.fail(new CommandRefused({ run, command: named(run, { _tag: "AutonomyChanged" }), reason }))
+    }
     return command(options?.office, run, { _tag: "AutonomyChanged", from, to, by: who, note: why })
   })

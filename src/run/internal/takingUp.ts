@@ -12,6 +12,7 @@ import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { isFinished, type RunState } from "../RunState.ts"
+import { Tiers, type TiersInvalid } from "../Tiers.ts"
 import { wakeAt } from "./applying/timers.ts"
 import { make } from "./executor.ts"
 import { many } from "./problems.ts"
@@ -25,6 +26,7 @@ import {
   type RunUntrusted,
   VersionMismatch
 } from "./runErrors.ts"
+import { changeTo, mayChange } from "./tiering.ts"
 
 /**
  * How a run is taken up.
@@ -65,7 +67,7 @@ export const takeUp: (
   options: TakeUp
 ) => Effect.Effect<
   Outcome.Outcome,
-  RunBusy | RunNotFound | VersionMismatch | RunTooNew | RunUntrusted | RunQuarantined | RunError,
+  RunBusy | RunNotFound | VersionMismatch | RunTooNew | RunUntrusted | RunQuarantined | TiersInvalid | RunError,
   Journal.Journal
 > = Effect.fnUntraced(function* (
   office: Office,
@@ -102,6 +104,8 @@ export const takeUp: (
     yield* executor.suspend("quarantined", `Cut off ${state.crashes} times without any progress; ${reason}`, at)
     return yield* quarantined
   }
+  const tiers = yield* Tiers
+  const configured = mayChange(state, desk.tier, left) ? yield* tiers.of(desk.name) : undefined
   // A step ends with something under way, or with a run that waits for people or for a timer.
   const waited = state.running + state.consulting === 0
   const why =
@@ -115,7 +119,7 @@ export const takeUp: (
   const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
   const note = `Taken up at version ${state.version}: ${why}${rest}`
   const execution = executor.execute(
-    [{ _tag: "RunResumed", at, note }],
+    [{ _tag: "RunResumed", at, note }, ...changeTo(state.tier, configured, tiers.source, at)],
     input.success,
     () => new RunBusy({ run }),
     left
