@@ -216,14 +216,19 @@ export const make = (options: Options): Ladder => {
   for (const [index, name] of names.slice(0, listed.length).entries()) {
     const path = `stages[${index}]`
     const stage = given.record(path, listed[index], ["to", "after", "remindAt"])
-    const to = readTo(`${path}.to`, stage["to"])
-    const afterMillis = readAfter(`${path}.after`, stage["after"])
+    const { after, remindAt = [], to } = stage
+    const afterMillis = readAfter(`${path}.after`, after)
     const before = stages.at(-1)
-    if (before === undefined && afterMillis !== 0) given.refuse(`${path}.after`, "0", stage["after"])
+    if (before === undefined && afterMillis !== 0) given.refuse(`${path}.after`, "0", after)
     if (before !== undefined && afterMillis <= before.afterMillis) {
-      given.refuse(`${path}.after`, `longer than stages[${index - 1}].after`, stage["after"])
+      given.refuse(`${path}.after`, `longer than stages[${index - 1}].after`, after)
     }
-    stages.push({ name, to, afterMillis, remindAt: readShares(`${path}.remindAt`, stage["remindAt"] ?? []) })
+    stages.push({
+      name,
+      to: readTo(`${path}.to`, to),
+      afterMillis,
+      remindAt: readShares(`${path}.remindAt`, remindAt)
+    })
   }
   const final = given.record("final", options.final, ["after", "action"])
   const afterMillis = readAfter("final.after", final["after"])

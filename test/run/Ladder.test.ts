@@ -69,6 +69,7 @@ describe("make", () => {
       'stages[2].after must be longer than stages[1].after, got "1 hour"'
     ],
     [first({ remindAt: 0.5 }), "stages[0].remindAt must be a list, got 0.5"],
+    [first({ remindAt: null }), "stages[0].remindAt must be a list, got null"],
     [first({ remindAt: [0] }), "stages[0].remindAt[0] must be a number > 0 and < 1, got 0"],
     [first({ remindAt: [0.5, 1] }), "stages[0].remindAt[1] must be a number > 0 and < 1, got 1"],
     [first({ remindAt: [Number.NaN] }), "stages[0].remindAt[0] must be a number > 0 and < 1, got NaN"],
