@@ -51,6 +51,7 @@ import * as Schema from "effect/Schema"
 
 import { Risk } from "./Autonomy.ts"
 import { Given } from "./internal/given.ts"
+import { Name } from "./internal/principals.ts"
 
 /**
  * The stages, first to last.
@@ -80,19 +81,26 @@ export const Action = Schema.Literals(["reject", "halt", "hold", "approve"])
  */
 export type Action = typeof Action.Type
 
-const whoPattern =
-  /^(?:anyone|requester|manager-of-requester|(?:user|group|role):[A-Za-z0-9][A-Za-z0-9._@+/|=:-]{0,127})$/
-
 const whoExpected = "anyone, requester, manager-of-requester, user:ID, group:NAME or role:NAME"
 
+const words: ReadonlySet<string> = new Set(["anyone", "requester", "manager-of-requester"])
+
+const kindOf = (text: string): string | undefined => /^(?:user|group|role):/.exec(text)?.[0]
+
+const isName = Schema.is(Name)
+
+const namesSomebody = (text: string): boolean => {
+  const kind = kindOf(text)
+  return kind === undefined ? words.has(text) : isName(text.slice(kind.length))
+}
+
 /**
- * Who may decide. An id or a name has letters, digits and `. _ @ + / | = : -`, begins with a letter or a digit, and has at
- * most 128 characters.
+ * Who may decide. An id or a name is one of `Reviewers`: 1 to 200 characters that can be seen, no blank at either end.
  *
  * @category models
  * @since 0.1.0
  */
-export const Who = Schema.String.check(Schema.isPattern(whoPattern, { expected: whoExpected }))
+export const Who = Schema.String.check(Schema.makeFilter(namesSomebody, { expected: whoExpected }))
 
 /**
  * @category models
@@ -167,13 +175,13 @@ const readTo = (path: string, input: unknown): ReadonlyArray<Who> => {
     given.refuse(path, `a list of 1 to ${mostNamed} of those who may decide`, input)
   }
   names.forEach((name, index) => {
-    if (whoPattern.test(name)) return
-    const kind = /^(?:user|group|role):/.exec(name)?.[0]
+    if (namesSomebody(name)) return
+    const kind = kindOf(name)
     given.refuse(
       `${path}[${index}]`,
       kind === undefined
         ? whoExpected
-        : `${kind} and then letters, digits and . _ @ + / | = : -, beginning with a letter or a digit, at most 128 characters`,
+        : `${kind} and then 1 to 200 characters that can be seen, without a blank at either end`,
       name
     )
   })

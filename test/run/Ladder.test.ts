@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { Ladder } from "espalier/run"
+import { Ladder, Reviewers } from "espalier/run"
 
 const hour = 3_600_000
 
@@ -31,8 +31,7 @@ describe("make", () => {
   const second = (after: unknown) => ({ stages: [stages[0], { to: ["anyone"], after }], final })
   const whole = "a duration of whole milliseconds, at most 100 years"
   const whom = "anyone, requester, manager-of-requester, user:ID, group:NAME or role:NAME"
-  const name =
-    "and then letters, digits and . _ @ + / | = : -, beginning with a letter or a digit, at most 128 characters"
+  const name = "and then 1 to 200 characters that can be seen, without a blank at either end"
   const refused: ReadonlyArray<readonly [unknown, string]> = [
     [undefined, "options must be an object, got undefined"],
     [{ stages, final, end: 1 }, 'each field of options must be one of final, stages, got "end"'],
@@ -54,8 +53,10 @@ describe("make", () => {
     [first({ to: ["Anyone"] }), `stages[0].to[0] must be ${whom}, got "Anyone"`],
     [first({ to: ["anyone\n"] }), `stages[0].to[0] must be ${whom}, got`],
     [first({ to: ["group:"] }), `stages[0].to[0] must be group: ${name}, got "group:"`],
-    [first({ to: ["role:on call"] }), `stages[0].to[0] must be role: ${name}, got "role:on call"`],
-    [first({ to: [`user:${"a".repeat(129)}`] }), `stages[0].to[0] must be user: ${name}, got`],
+    [first({ to: ["role: on call"] }), `stages[0].to[0] must be role: ${name}, got "role: on call"`],
+    [first({ to: ["user:a\u200bnn"] }), `stages[0].to[0] must be user: ${name}, got`],
+    [first({ to: ["user:group:a"] }), `stages[0].to[0] must be user: ${name}, got "user:group:a"`],
+    [first({ to: [`user:${"a".repeat(201)}`] }), `stages[0].to[0] must be user: ${name}, got`],
     [first({ after: "1 hour" }), 'stages[0].after must be 0, got "1 hour"'],
     [first({ after: -1 }), "stages[0].after must be a duration >= 0, got -1"],
     [first({ after: undefined }), "stages[0].after must be a duration >= 0, got undefined"],
@@ -102,14 +103,17 @@ describe("make", () => {
     "user:ann",
     "user:auth0|5f:7",
     "user:ann+desk@example.org",
+    "user:service:mailer",
     "group:eng/release",
+    "group:Qualität und Recht",
     "role:on-call"
-  ])("R-306 asks %s, in a ladder and in what is recorded", (who) => {
+  ])("R-306 asks %s, in a ladder, in what is recorded, and of a directory", (who) => {
     assert.deepStrictEqual(
       Ladder.make({ stages: [{ to: [who], after: 0 }], final: { after: 1, action: "hold" } }).stages,
       [{ name: "primary", to: [who], afterMillis: 0, remindAt: [] }]
     )
     assert.isTrue(Schema.is(Ladder.Who)(who))
+    assert.isTrue(Schema.is(Reviewers.Who)(who))
   })
 
   it("is told from what only looks like a ladder", () => {
