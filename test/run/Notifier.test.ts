@@ -43,9 +43,11 @@ const bodyOf = ({ body }: HttpClientRequest.HttpClientRequest): string =>
 /** A web server without a network: each request is told, and answered in turn. */
 const receiver = Effect.fnUntraced(function* (...answers: ReadonlyArray<Response | "no-connection" | "silence">) {
   const requests = yield* Queue.unbounded<HttpClientRequest.HttpClientRequest>()
+  const signals: Array<AbortSignal> = []
   let served = 0
-  const client = HttpClient.make((request) =>
+  const client = HttpClient.make((request, _, signal) =>
     Effect.gen(function* () {
+      signals.push(signal)
       const answer = answers[served++]
       yield* Queue.offer(requests, request)
       if (answer === "silence") return yield* Effect.never
@@ -58,7 +60,7 @@ const receiver = Effect.fnUntraced(function* (...answers: ReadonlyArray<Response
       })
     })
   )
-  return { requests, served: () => served, layer: Layer.succeed(HttpClient.HttpClient, client) }
+  return { requests, signals, served: () => served, layer: Layer.succeed(HttpClient.HttpClient, client) }
 })
 
 const answer = (status: number, headers?: Record<string, string>) =>
@@ -158,6 +160,25 @@ describe("Notifier", () => {
             ["throws", false, 1, "the channel itself failed: not a function"],
             ["stops", false, 1, "the channel itself failed: All fibers interrupted without error"],
             ["works", true, 1, undefined]
+          ]
+        )
+      })
+    )
+
+    it.effect("R-306 channels are tried at the same time", () =>
+      Effect.gen(function* () {
+        const told = yield* Deferred.make<void>()
+        const receipts = yield* Notifier.send(notice).pipe(
+          withChannels(
+            { name: "waits", send: () => Deferred.await(told) },
+            { name: "tells", send: () => Effect.asVoid(Deferred.succeed(told, undefined)) }
+          )
+        )
+        assert.deepStrictEqual(
+          receipts.map(({ channel, ok }) => [channel, ok]),
+          [
+            ["waits", true],
+            ["tells", true]
           ]
         )
       })
@@ -454,6 +475,17 @@ describe("Notifier", () => {
       assert.throws(() => Notifier.webhook(given), /^(?!.*(hidden-in|path-secret|eHh4))/)
     })
 
+    it.effect("R-306 once it is answered, the connection is ended instead of reading on", () =>
+      Effect.gen(function* () {
+        const { layer, signals } = yield* receiver(answer(200))
+        yield* sending(layer)
+        assert.deepStrictEqual(
+          signals.map(({ aborted }) => aborted),
+          [true]
+        )
+      })
+    )
+
     it.effect("R-306 an address may be a secret as a whole", () =>
       Effect.gen(function* () {
         const { layer, requests } = yield* receiver(answer(204))
@@ -706,9 +738,11 @@ describe("Notifier", () => {
     it.effect("R-306 of two that are put around each other both hold", () =>
       Effect.gen(function* () {
         yield* TestClock.setTime(at("2023-11-15T05:30:00Z"))
-        const channel = Notifier.quiet({ ...night, until: "09:00" })(Notifier.quiet(night)(chat))
-        const [receipt] = yield* Notifier.send(low).pipe(withChannels(channel))
-        assert.strictEqual(receipt?.until, at("2023-11-15T08:00:00Z"))
+        const [short, long] = [Notifier.quiet(night), Notifier.quiet({ ...night, until: "09:00" })]
+        for (const channel of [short(long(chat)), long(short(chat))]) {
+          const [receipt] = yield* Notifier.send(low).pipe(withChannels(channel))
+          assert.strictEqual(receipt?.until, at("2023-11-15T08:00:00Z"))
+        }
       })
     )
 
