@@ -1,7 +1,7 @@
 /**
  * Who may decide what people are asked: people by name, groups, roles, those who stand in for them, and nobody for himself.
  *
- * Whom a question is put to is written as texts:
+ * Whom a question is put to is written as texts, each a {@link Who}:
  *
  * | text | asks |
  * |---|---|
@@ -74,6 +74,7 @@ import type { Risk } from "./Autonomy.ts"
 import { type Directory, DirectoryInvalid, type Index, indexed, standingIn } from "./internal/directories.ts"
 import {
   beforehand,
+  judge,
   longestChain,
   type Question,
   refused,
@@ -85,6 +86,7 @@ import {
 import { Given } from "./internal/given.ts"
 import { folded, identities, keyOf, nameOf, nameOfKey, type Principal, somebody } from "./internal/principals.ts"
 import { Problem, sentences, thrown } from "./internal/problems.ts"
+import { Who } from "./Ladder.ts"
 
 export { Absence, Directory, DirectoryInvalid } from "./internal/directories.ts"
 export {
@@ -97,20 +99,9 @@ export {
   type Vote
 } from "./internal/eligibility.ts"
 export { Id, Kind, Name, nameOf, Principal, principal, PrincipalInvalid } from "./internal/principals.ts"
+export { Who } from "./Ladder.ts"
 
 const TypeId = "~espalier/run/Reviewers"
-
-/**
- * Whom a question is put to, as in the table of the module.
- *
- * @category models
- * @since 0.1.0
- */
-export const Who = Schema.String.check(
-  Schema.isPattern(/^(?:anyone|requester|manager-of-requester|(?:user|group|role):\S(?:.*\S)?)$/u, {
-    expected: "anyone, user:ID, group:NAME, role:NAME, requester or manager-of-requester"
-  })
-)
 
 const isWho = Schema.is(Who)
 
@@ -455,9 +446,10 @@ const candidates = ({ members, standIns }: Resolved): ReadonlyArray<Principal> =
  * @since 0.1.0
  */
 export const none = (question: Question): Effect.Effect<boolean> => {
-  const anybody = (resolved: Resolved): boolean =>
-    resolved.members === "anyone" ||
-    candidates(resolved).some((by) => rule({ ...question, by, decision: "approve" }, resolved)._tag === "Eligible")
+  const anybody = (resolved: Resolved): boolean => {
+    const may = judge(question, resolved)
+    return resolved.members === "anyone" || candidates(resolved).some((by) => may(by, "approve")._tag === "Eligible")
+  }
   const enough = (members: ReadonlyArray<string>) => anybody({ members, standIns: new Map() })
   return asking(
     (reviewers) => Effect.map(resolve(reviewers, question, enough), (resolved) => !anybody(resolved)),

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-import { Text } from "./fields.ts"
+import { Who } from "../Ladder.ts"
 import { keyOf, Name } from "./principals.ts"
 import { decoder, Problem, sentences } from "./problems.ts"
 
@@ -52,16 +52,16 @@ export const Absence = Schema.Struct({
 
 const Names = Schema.Array(Name)
 
-/** By names that are no ids: `release managers` is one. */
-const byName = <S extends Schema.Constraint>(value: S) =>
-  Schema.Record(Schema.String, value).check(
+const isWho = Schema.is(Who)
+
+/** What is in each group or role, by a name that can be asked. */
+const byName = (kind: "group" | "role") =>
+  Schema.Record(Schema.String, Names).check(
     Schema.makeFilter((record) => {
-      const odd = Object.keys(record).find((key) => !isText(key))
-      return odd === undefined || { path: [odd], issue: "must have a name that is not empty" }
+      const odd = Object.keys(record).find((key) => !isWho(`${kind}:${key}`))
+      return odd === undefined || { path: [odd], issue: `must have a name that ${kind}:NAME can ask for` }
     })
   )
-
-const isText = Schema.is(Text)
 
 /** @since 0.1.0 */
 export interface Directory extends Schema.Schema.Type<typeof Directory> {}
@@ -91,8 +91,8 @@ export const Directory = Schema.Struct({
       })
     )
   ),
-  groups: Schema.optionalKey(byName(Names)),
-  roles: Schema.optionalKey(byName(Names)),
+  groups: Schema.optionalKey(byName("group")),
+  roles: Schema.optionalKey(byName("role")),
   absences: Schema.optionalKey(Schema.Array(Absence)),
   admins: Schema.optionalKey(Names)
 })

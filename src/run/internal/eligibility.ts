@@ -170,73 +170,110 @@ const ownRequest = (by: Principal, decision: string): Verdict => {
 }
 
 /**
- * Whose right somebody has: their own, or that of one in whose place they stand, over a chain on which nobody is that is
- * to be avoided. Chains end after three steps, and a circle leads nowhere.
+ * Whose right each one has: their own, or that of one in whose place they stand, over chains on which nobody is that is to
+ * be avoided. Chains end after three steps, so a circle does, too.
  */
-const rightOf = (who: string, resolved: Resolved, avoided: ReadonlySet<string>): string | undefined => {
-  if (resolved.members === "anyone") return who
-  let chains = new Map<string, string>()
-  const join = (key: string, origin: string) => {
-    if (!chains.has(key) && !avoided.has(folded(key))) chains.set(key, origin)
+const rightsOf = (
+  members: ReadonlyArray<string>,
+  standIns: Resolved["standIns"],
+  avoided: ReadonlySet<string>
+): ReadonlyMap<string, string> => {
+  const rights = new Map<string, string>()
+  let added: Array<string> = []
+  const add = (key: string, origin: string) => {
+    if (rights.has(key) || avoided.has(folded(key))) return
+    rights.set(key, origin)
+    added.push(key)
   }
-  for (const member of resolved.members) join(keyOf(member), keyOf(member))
-  for (let step = 0; step <= longestChain; step++) {
-    const right = chains.get(who)
-    if (right !== undefined) return right
-    const before = chains
-    chains = new Map()
-    for (const [key, origin] of before) {
-      for (const standIn of resolved.standIns.get(key) ?? []) join(keyOf(standIn), origin)
+  for (const member of members) add(keyOf(member), keyOf(member))
+  for (let step = 0; step < longestChain; step++) {
+    const before = added
+    added = []
+    for (const key of before) {
+      for (const standIn of standIns.get(key) ?? []) add(keyOf(standIn), rights.get(key) ?? key)
     }
   }
-  return undefined
+  return rights
 }
 
-const nobody: ReadonlySet<string> = new Set()
-
-/** Whether an approval by an editor would be the only one, or would stand among those of editors only. */
-const onlyEditors = (vote: Vote, editors: ReadonlySet<string>): { readonly others: number; readonly only: boolean } => {
-  const { approvals = [], by } = vote
-  const asked = requesters(vote)
-  const own = new Set(identities(by))
-  const others = new Map(approvals.filter((each) => !meets(identities(each), own)).map((each) => [keyOf(each), each]))
-  const only = [...others.values()].every((each) => meets(identities(each), editors) || meets(identities(each), asked))
-  return { others: others.size, only }
+/** Whose right somebody has, where some are to be avoided: found once, and only if it is asked for. */
+const rightsIn = ({ members, standIns }: Resolved, avoided: () => ReadonlySet<string>) => {
+  let rights: ReadonlyMap<string, string> | undefined
+  return (key: string): string | undefined => {
+    if (members === "anyone") return key
+    rights ??= rightsOf(members, standIns, avoided())
+    return rights.get(key)
+  }
 }
 
 /**
- * Whether somebody may decide.
+ * Who may decide about one question: what does not depend on who it is, is found once.
  *
  * @since 0.1.0
  */
-export const rule = (vote: Vote, resolved: Resolved): Verdict => {
-  const already = beforehand(vote)
-  if (already !== undefined) return already
-  const { by, decision, editors, quorum = 1, separation, stages } = vote
-  const who = keyOf(by)
-  const right = rightOf(who, resolved, nobody)
-  if (right === undefined) {
-    const asked = [...new Set(stages.flat())].join(", ")
-    return refused("not-a-reviewer", `${nameOf(by)} is none of those who are asked${asked === "" ? "" : `: ${asked}`}`)
-  }
-  const verdict = (alone: boolean, right: string) => eligible(by, alone, right === who ? undefined : nameOfKey(right))
-  if (decision === "reject" || separation === "off") return verdict(true, right)
-
-  const asked = requesters(vote)
-  const independent = rightOf(who, resolved, asked)
-  if (independent === undefined) {
-    const chain = `${nameOf(by)} would decide in the place of ${nameOfKey(right)}`
-    return refused("self-approval", `${chain}, by right of the one who has asked for this`)
-  }
-  if (separation === "requester") return verdict(true, independent)
-
+export const judge = (question: Question, resolved: Resolved): ((by: Principal, decision: string) => Verdict) => {
+  const { approvals = [], editors, quorum = 1, separation, stages } = question
+  const asked = requesters(question)
   const edited = all(editors)
-  const unedited = rightOf(who, resolved, new Set([...asked, ...edited]))
-  const editor = decision === "edit" || unedited === undefined || meets(identities(by), edited)
-  if (!editor) return verdict(true, unedited)
-  const { only, others } = onlyEditors(vote, edited)
-  if (decision !== "edit" && only && others + 1 >= quorum) {
-    return refused("self-approval", `${nameOf(by)} has edited this, and somebody else has to approve it, too`)
+  const rightOf = rightsIn(resolved, () => new Set())
+  const independentOf = rightsIn(resolved, () => asked)
+  const uneditedOf = rightsIn(resolved, () => new Set([...asked, ...edited]))
+
+  return (by, decision) => {
+    const already = beforehand({ ...question, by, decision })
+    if (already !== undefined) return already
+    const who = keyOf(by)
+    const right = rightOf(who)
+    if (right === undefined) {
+      const named = [...new Set(stages.flat())].join(", ")
+      return refused(
+        "not-a-reviewer",
+        `${nameOf(by)} is none of those who are asked${named === "" ? "" : `: ${named}`}`
+      )
+    }
+    const yes = (alone: boolean, right: string) => eligible(by, alone, right === who ? undefined : nameOfKey(right))
+    if (decision === "reject" || separation === "off") return yes(true, right)
+
+    const independent = independentOf(who)
+    if (independent === undefined) {
+      const chain = `${nameOf(by)} would decide in the place of ${nameOfKey(right)}`
+      return refused("self-approval", `${chain}, by right of the one who has asked for this`)
+    }
+    if (separation === "requester") return yes(true, independent)
+
+    const unedited = uneditedOf(who)
+    if (decision === "edit") return yes(false, independent)
+    if (unedited !== undefined && !meets(identities(by), edited)) return yes(true, unedited)
+    const own = new Set(identities(by))
+    const others = new Map(approvals.filter((each) => !meets(identities(each), own)).map((each) => [keyOf(each), each]))
+    const only = [...others.values()].every((each) => identities(each).some((is) => edited.has(is) || asked.has(is)))
+    return only && others.size + 1 >= quorum
+      ? refused("self-approval", `${nameOf(by)} has edited this, and somebody else has to approve it, too`)
+      : yes(!only, independent)
   }
-  return verdict(decision !== "edit" && !only, independent)
 }
+
+/**
+ * Whether somebody may decide, as a function of what a directory has said.
+ *
+ * **Details**
+ *
+ * Looks at these in turn, and the first that holds is the verdict:
+ *
+ * | | |
+ * |---|---|
+ * | the system, or one who acts for it | refused |
+ * | an agent, or one who acts for it, unless agents may and the risk is low | refused |
+ * | the one who has asked rejects | eligible |
+ * | the one who has asked, or one who acts for them, and separation applies | refused |
+ * | neither asked, nor in the place of one who is | refused |
+ * | in the place of the one who has asked only, and separation applies | refused |
+ * | an editor, or in the place of one, would close the question with no approval but those of editors | refused |
+ * | everybody else | eligible |
+ *
+ * The last but one only with the separation `requester-and-editor`.
+ *
+ * @category decisions
+ * @since 0.1.0
+ */
+export const rule = (vote: Vote, resolved: Resolved): Verdict => judge(vote, resolved)(vote.by, vote.decision)
