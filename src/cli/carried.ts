@@ -11,13 +11,17 @@ import { many } from "../run/internal/problems.ts"
 import { instantOf, lasted, plain } from "../run/internal/text.ts"
 import type { Outstanding } from "../run/Standing.ts"
 
+/** Whether an owner is there, as far as its signs of life say. */
+export const isAlive = (owner: Owner | undefined, now: number): owner is Owner =>
+  owner !== undefined && !owner.released && now - owner.heartbeatAt <= Duration.toMillis(usualLease)
+
 /** Whether somebody carries out the runs of the journal, and who. */
 export const carriedText = (owner: Owner | undefined, now: number): string => {
   if (owner === undefined || owner.released) return "nobody carries it out"
   const age = Math.max(0, now - owner.heartbeatAt)
   const name = plain(owner.name)
   const sign = `last sign of life ${lasted(age)} ago`
-  return age <= Duration.toMillis(usualLease)
+  return isAlive(owner, now)
     ? `by ${name}, ${sign}`
     : `nobody carries it out: ${name} gave its ${sign} and has died or stands still`
 }

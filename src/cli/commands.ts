@@ -16,13 +16,15 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 
 import type { Row } from "../run/Audit.ts"
+import { Tier } from "../run/Autonomy.ts"
 import { DispatchEnd } from "../run/RunEvent.ts"
 import { RunStatus } from "../run/RunState.ts"
-import { Misused } from "./failures.ts"
+import { endingsText, Misused } from "./failures.ts"
 import { layerOf } from "./opening.ts"
 import { platform } from "./platform.ts"
 import { here } from "./printing.ts"
 import * as reading from "./reading.ts"
+import * as carrying from "./running.ts"
 import * as writing from "./writing.ts"
 
 const version = "0.1.0"
@@ -45,8 +47,9 @@ const espalier = Command.make("espalier").pipe(
     json: Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
   }),
   Command.withDescription(
-    "Looks at the runs of a journal, checks them, and carries them elsewhere. Exit codes: 0 all is well, 1 used wrongly, " +
-      "2 not there or refused, 3 damaged, 4 the journal cannot be used now"
+    "Carries out the runs of a journal, looks at them, checks them, and carries them elsewhere. Exit codes: 0 all is well, " +
+      "1 used wrongly, 2 not there or refused, 3 damaged, 4 the journal cannot be used now, 130 stopped; of run and resume: " +
+      endingsText
   )
 )
 
@@ -62,8 +65,10 @@ const on = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
 /** What a command does with the journal that was named. */
-const within = <A, E, R>(use: (json: boolean) => Effect.Effect<A, E, R>, create = false) =>
-  Effect.flatMap(espalier, ({ journal, json, schema }) => Effect.provide(use(json), layerOf(journal, schema, create)))
+const within = <A, E, R>(use: (json: boolean, named: carrying.Named) => Effect.Effect<A, E, R>, create = false) =>
+  Effect.flatMap(espalier, ({ journal, json, schema }) =>
+    Effect.provide(use(json, { journal, schema }), layerOf(journal, schema, create))
+  )
 
 /** A time as people write it: with a date, as ISO 8601 has it; or milliseconds since 1970. */
 const timeOf = (flag: string, given: Option.Option<string>): Effect.Effect<number | undefined, Misused> =>
@@ -84,6 +89,73 @@ const timeOf = (flag: string, given: Option.Option<string>): Effect.Effect<numbe
       })
     }
   })
+
+const running = Command.make(
+  "run",
+  {
+    module: Argument.String("module").pipe(
+      Argument.withDescription(
+        "Whose default export is the desk, or an effect of one: a path, or the name of a package, as seen from here"
+      )
+    ),
+    input: Flag.String("input").pipe(
+      Flag.withMetavar("JSON|@FILE|-"),
+      Flag.withDescription(
+        "What the run begins with: JSON, a file that holds it, or - for standard input. Default: {}"
+      ),
+      Flag.withDefault("{}")
+    ),
+    id: text("id", "The id of the run. Default: a new one"),
+    tier: oneOf("tier", Tier.literals, "How much it may do without a person. Default: as the desk says")
+  },
+  ({ id, input, module, tier }) =>
+    within(
+      (json, named) =>
+        carrying.start(
+          module,
+          { input, id: Option.getOrUndefined(id), tier: Option.getOrUndefined(tier) },
+          named,
+          json
+        ),
+      true
+    )
+).pipe(
+  Command.withDescription(
+    `Carries a run of a desk out, in the journal, which is made when it is not there. Exit codes beside the usual ones: ${endingsText}`
+  ),
+  Command.withShortDescription("Carries a run of a desk out, in the journal, which is made when it is not there"),
+  Command.withExamples([
+    { command: `espalier run ./desk.ts --input '{"root":"."}'`, description: "A desk of this folder" },
+    { command: "espalier run @acme/desks/release --input @release.json", description: "A desk of a package" }
+  ])
+)
+
+const resuming = Command.make(
+  "resume",
+  {
+    run: runId,
+    module: text("module", "Where its desk is from. Default: what the run began with, as seen from here")
+  },
+  ({ module, run }) => within((json, named) => carrying.resume(run, Option.getOrUndefined(module), named, json))
+).pipe(
+  Command.withDescription(
+    `Takes a run up that was cut off, was suspended, or waits for what has come. Exit codes beside the usual ones: ${endingsText}`
+  ),
+  Command.withShortDescription("Takes a run up that was cut off, was suspended, or waits for what has come")
+)
+
+const cancelling = Command.make(
+  "cancel",
+  {
+    run: runId,
+    by: text("by", "Who asks for it. Default: the user of this system"),
+    note: text("note", "Why")
+  },
+  ({ by, note, run }) =>
+    within((json, named) =>
+      carrying.cancel(run, { by: Option.getOrUndefined(by), note: Option.getOrUndefined(note) }, named, json)
+    )
+).pipe(Command.withDescription("Asks for the end of a run: whoever carries it out calls back what is under way"))
 
 const runs = Command.make(
   "runs",
@@ -232,7 +304,20 @@ const rebuild = Command.make(
 ).pipe(Command.withDescription("Makes the lists of runs and of open reviews anew from the events"))
 
 const all = espalier.pipe(
-  Command.withSubcommands([runs, show, audit, verify, state, size, exporting, importing, rebuild])
+  Command.withSubcommands([
+    running,
+    resuming,
+    cancelling,
+    runs,
+    show,
+    audit,
+    verify,
+    state,
+    size,
+    exporting,
+    importing,
+    rebuild
+  ])
 )
 
 /** Help goes to standard output, where it was asked for; what was used wrongly is told by whoever ends the process. */

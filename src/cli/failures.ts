@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 
 import { near } from "../run/internal/closest.ts"
 import { plain } from "../run/internal/text.ts"
+import type { RunStatus } from "../run/RunState.ts"
 
 /** What was asked for is not there, or is refused. */
 export class Refused extends Schema.TaggedError<Refused>("espalier/cli/Refused")("Refused", { reason: Schema.String }) {
@@ -24,6 +25,23 @@ export class Misused extends Schema.TaggedError<Misused>("espalier/cli/Misused")
 
 /** Something is damaged; what it is has been told already. */
 export class Damaged extends Schema.TaggedError<Damaged>("espalier/cli/Damaged")("Damaged", {}) {}
+
+/** How a run stands that a command leaves: each of these has an exit code of its own. */
+export const endings: Readonly<Record<Exclude<RunStatus, "completed" | "running">, number>> = {
+  waiting: 10,
+  partial: 11,
+  failed: 12,
+  cancelled: 13,
+  suspended: 14
+}
+
+/** The same, in words. */
+export const endingsText = Object.entries(endings)
+  .map(([status, code]) => `${code} ${status}`)
+  .join(", ")
+
+/** A run was left as anything else than completed; that has been told already. */
+export class Ended extends Schema.TaggedError<Ended>("espalier/cli/Ended")("Ended", { code: Schema.Int }) {}
 
 interface Failure {
   readonly _tag: string
@@ -53,6 +71,7 @@ export const codeOf = (failure: Failure): number => {
   if (tag === "ShowHelp")
     return "errors" in failure && Array.isArray(failure.errors) && failure.errors.length === 0 ? 0 : 1
   if (tag === "Misused") return 1
+  if (tag === "Ended") return "code" in failure && typeof failure.code === "number" ? failure.code : 70
   if (damages.has(tag)) return 3
   if (tag !== "JournalError" && tag !== "ArtefactsError") return 2
   const store = tagOf(reason)
@@ -92,4 +111,8 @@ const misuse = (failure: Failure): ReadonlyArray<string> => {
 
 /** What is said of a failure, a line each; nothing where it has been said. */
 export const sayWhy = (failure: Failure): ReadonlyArray<string> =>
-  failure._tag === "ShowHelp" ? misuse(failure) : failure._tag === "Damaged" ? [] : [plain(failure.message)]
+  failure._tag === "ShowHelp"
+    ? misuse(failure)
+    : failure._tag === "Damaged" || failure._tag === "Ended"
+      ? []
+      : [plain(failure.message)]

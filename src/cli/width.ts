@@ -46,6 +46,10 @@ const pieces = (word: string, width: number): ReadonlyArray<string> => {
   return [...found, piece]
 }
 
+/** As much of a text as goes into so many columns. */
+export const cut = (text: string, width: number): string =>
+  widthOf(text) <= width ? text : (pieces(text, width)[0] ?? "")
+
 /** A text in lines of at most so many columns, broken between words, and inside of one only where it is too long for a line. */
 export const wrapped = (text: string, width: number): ReadonlyArray<string> => {
   if (widthOf(text) <= width) return [text]

@@ -29,6 +29,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import type * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
@@ -264,6 +265,14 @@ export const make = <
     decodeInput: decoder(codec)
   }
 }
+
+/**
+ * Whether a value is a desk. What it needs and begins with cannot be seen.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isDesk = (value: unknown): value is Desk => Predicate.hasProperty(value, TypeId)
 
 /**
  * All workers of a desk, in the order of their domains.

@@ -158,6 +158,7 @@ const waitForMillis = (where: string, { waitFor = "1 minute" }: Watching = {}): 
  * - `id`: letters, digits, `.`, `_` and `-`, at most 100. Default: a new one, see {@link makeId}.
  * - `limits`: of this run; they can only narrow those of the desk. Default: those of the desk.
  * - `tier`: how much this run may do without a person. Default: what configuration says (see `Tiers`), else that of the desk.
+ * - `module`: where the desk was loaded from, for whoever takes the run up: 1 to 500 characters. Default: not said.
  *
  * @category models
  * @since 0.1.0
@@ -167,6 +168,7 @@ export interface StartOptions<Input> extends Watching {
   readonly id?: string | undefined
   readonly limits?: Contract.Limits | undefined
   readonly tier?: Autonomy.Tier | undefined
+  readonly module?: string | undefined
 }
 
 /**
@@ -187,6 +189,7 @@ const startOptions: ReadonlyArray<keyof StartOptions<unknown>> = [
   "id",
   "limits",
   "tier",
+  "module",
   "onEvent",
   "onTreeEvent",
   "log",
@@ -209,6 +212,11 @@ const wrongOptions = (options: unknown): ReadonlyArray<Problem> => {
   check("id", "must be a text", Predicate.isString)
   check("tier", `must be one of ${quoted(Autonomy.Tier.literals)}`, (tier) =>
     Autonomy.Tier.literals.some((name) => name === tier)
+  )
+  check(
+    "module",
+    "must be a text of 1 to 500 characters",
+    (module) => Predicate.isString(module) && module.length > 0 && module.length <= 500
   )
   check("onEvent", "must be a function", Predicate.isFunction)
   check("onTreeEvent", "must be a function", Predicate.isFunction)
@@ -346,6 +354,7 @@ export const startIn: <Input>(
       desk: desk.name,
       version: desk.version,
       ...(desk.owner === "" ? {} : { owner: desk.owner }),
+      ...(options.module === undefined ? {} : { module: options.module }),
       definition: office.definition,
       input: written.success,
       tasks: Desk.tasks(desk),

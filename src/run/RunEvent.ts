@@ -89,6 +89,8 @@ const review = Schema.String
  *   `input` is `null`.
  * - `tierBy`: what said the tier: `start` where it was given with the input, `configuration` (see `Tiers`); absent where it is
  *   the desk's, and in old journals.
+ * - `module`: where the desk was loaded from, as it was said: a path or the name of a package. It means what it meant only in
+ *   the folder in which it was said.
  *
  * @category models
  * @since 0.1.0
@@ -99,6 +101,7 @@ export const RunStarted = Schema.TaggedStruct("RunStarted", {
   desk: Schema.String,
   version: Schema.String,
   owner: Schema.optionalKey(Schema.String),
+  module: Schema.optionalKey(Schema.String),
   definition: Schema.String,
   input: Schema.Json,
   inputRef: Schema.optionalKey(Reference),

@@ -215,14 +215,18 @@ describe("Desk", () => {
       ])
     })
 
-    it.effect("R-217 a run says who is responsible for it, and its tier", () =>
+    it.effect("R-217 R-503 a run says who is responsible for it, its tier, and where its desk is from", () =>
       Effect.gen(function* () {
-        yield* Run.start(desk({ owner: "the docs team", tier: "low" }), { id: "r1", input: {} })
+        yield* Run.start(desk({ owner: "the docs team", tier: "low" }), {
+          id: "r1",
+          input: {},
+          module: "./desk.ts"
+        })
         yield* Run.start(desk({}), { id: "r2", input: {} })
         const [owned] = yield* history("r1")
         const [free] = yield* history("r2")
-        assert.deepInclude(owned, { _tag: "RunStarted", owner: "the docs team", tier: "low" })
-        assert.isFalse("owner" in (free ?? {}))
+        assert.deepInclude(owned, { _tag: "RunStarted", owner: "the docs team", tier: "low", module: "./desk.ts" })
+        assert.isFalse("owner" in (free ?? {}) || "module" in (free ?? {}))
       }).pipe(Effect.provide(Journal.layerMemory))
     )
 

@@ -434,11 +434,13 @@ describe("what a run is given", () => {
     [{ limits: "none" }, 'limits must be an object, got "none"'],
     [{ limits: { token: 5 } }, "limits.token is not a known field"],
     [{ onEvent: "log" }, 'onEvent must be a function, got "log"'],
+    [{ module: "" }, 'module must be a text of 1 to 500 characters, got ""'],
+    [{ module: 5 }, "module must be a text of 1 to 500 characters, got 5"],
     [{ log: "no" }, 'log must be true or false, got "no"'],
     [{ waitFor: "-1 second" }, 'waitFor must be a duration >= 0, got "-1 second"'],
     [{ waitFor: "a while" }, 'waitFor must be a duration >= 0, got "a while"'],
     [{ waitFor: Number.NaN }, "waitFor must be a duration >= 0, got NaN"],
-    [{ teir: "low" }, "teir is not a known option; known are tier, id, log, input, limits and 3 more"]
+    [{ teir: "low" }, "teir is not a known option; known are tier, id, log, input, limits and 4 more"]
   ]
   const made = Desk.make("desk", desk)
 

@@ -1,0 +1,2 @@
+/** A desk that is not the default export. */
+export { default as release } from "./works.ts"
