@@ -19,12 +19,14 @@ import type { Row } from "../run/Audit.ts"
 import { Tier } from "../run/Autonomy.ts"
 import { DispatchEnd } from "../run/RunEvent.ts"
 import { RunStatus } from "../run/RunState.ts"
+import * as autonomous from "./autonomy.ts"
 import { endingsText, Misused } from "./failures.ts"
 import { layerOf } from "./opening.ts"
 import { platform } from "./platform.ts"
 import { here } from "./printing.ts"
 import * as reading from "./reading.ts"
 import * as carrying from "./running.ts"
+import * as drawn from "./tree.ts"
 import * as writing from "./writing.ts"
 
 const version = "0.1.0"
@@ -274,6 +276,62 @@ const state = Command.make(
   ({ at, run }) => within((json) => reading.state(run, Option.getOrUndefined(at), json))
 ).pipe(Command.withDescription("Prints the state of a run as JSON, as it is or as it was"))
 
+const tree = Command.make(
+  "tree",
+  {
+    run: runId,
+    at: Flag.Int("at").pipe(Flag.withDescription("After this event, from 1 on. Default: the last one"), Flag.optional)
+  },
+  ({ at, run }) => within((json) => drawn.tree(run, Option.getOrUndefined(at), json))
+).pipe(
+  Command.withDescription(
+    "Draws a run: its domains and workers as far as its events name them, and its tasks with what they wait for"
+  )
+)
+
+const setting = Command.make(
+  "set",
+  {
+    run: runId,
+    tier: Argument.Literals("tier", Tier.literals).pipe(Argument.withDescription("The tier that it is to have")),
+    by: Flag.String("by").pipe(Flag.withMetavar("NAME"), Flag.withDescription("Who changes it")),
+    why: Flag.String("why").pipe(Flag.withMetavar("TEXT"), Flag.withDescription("The reason, in a sentence"))
+  },
+  ({ by, run, tier, why }) => within((json) => autonomous.setTier(run, tier, { by, why }, json))
+).pipe(Command.withDescription("Changes the tier of a run; whoever carries it out takes that in"))
+
+const autonomy = Command.make(
+  "autonomy",
+  {
+    run: runId.pipe(Argument.optional),
+    desk: text("desk", "Only this desk"),
+    baseline: text("baseline", "A file with recorded baselines, with which runs that came after are compared"),
+    record: text("record", "Record what is measured now as baselines in this file, which must not be there")
+  },
+  ({ baseline, desk, record, run }) =>
+    within((json) =>
+      autonomous.autonomy(
+        {
+          run: Option.getOrUndefined(run),
+          desk: Option.getOrUndefined(desk),
+          baseline: Option.getOrUndefined(baseline),
+          record: Option.getOrUndefined(record)
+        },
+        json
+      )
+    )
+).pipe(
+  Command.withDescription(
+    "Prints how well desks do at the tiers that they have, or a run, against a baseline, and who changed a tier and why"
+  ),
+  Command.withExamples([
+    { command: "espalier autonomy --record before.json", description: "Keeps what is measured now" },
+    { command: "espalier autonomy --baseline before.json", description: "Whether that supports a higher tier" },
+    { command: 'espalier autonomy set r1 low --by ann --why "A bad day"', description: "Lowers the tier of a run" }
+  ]),
+  Command.withSubcommands([setting])
+)
+
 const size = Command.make("size", { run: runId.pipe(Argument.optional) }, ({ run }) =>
   within((json) => reading.size(Option.getOrUndefined(run), json))
 ).pipe(Command.withDescription("Prints how much a run, or the whole journal, holds"))
@@ -310,7 +368,9 @@ const all = espalier.pipe(
     cancelling,
     runs,
     show,
+    tree,
     audit,
+    autonomy,
     verify,
     state,
     size,

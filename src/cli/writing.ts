@@ -11,7 +11,6 @@ import { link, open, rm } from "node:fs/promises"
 import process from "node:process"
 
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 
 import * as Export from "../journal/Export.ts"
@@ -19,19 +18,13 @@ import { many } from "../run/internal/problems.ts"
 import * as Rebuild from "../run/Rebuild.ts"
 import { absentOf, artefactsIn } from "./artefacts.ts"
 import { differencesText, keptText } from "./differing.ts"
-import { Damaged, Refused } from "./failures.ts"
+import { Damaged, type Refused } from "./failures.ts"
+import { refused } from "./files.ts"
 import { Stores } from "./opening.ts"
 import { finding, print, printJson, warn, write } from "./printing.ts"
 import { demand } from "./reading.ts"
 
 const digest = (text: string): string => hash("sha256", text, "hex")
-
-/** What the system said of a file. */
-const refused = (what: string, cause: unknown): Refused => {
-  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : "unknown"
-  const why = code === "EEXIST" ? "it is there already" : code === "ENOENT" ? "it is not there" : code
-  return new Refused({ reason: `${what}: ${why}` })
-}
 
 /** Writes a run into a file of its own, or to standard output. A file is there whole, or not at all. */
 export const exportRun = Effect.fnUntraced(function* (run: string, out: string | undefined, withArtefacts: boolean) {

@@ -20,7 +20,14 @@ export interface Left {
   readonly err: ReadonlyArray<string>
 }
 
-const linesOf = (text: string): ReadonlyArray<string> => (text === "" ? [] : text.replace(/\n$/, "").split("\n"))
+/** A text in lines. */
+export const linesOf = (text: string): ReadonlyArray<string> => (text === "" ? [] : text.replace(/\n$/, "").split("\n"))
+
+/** The words of `espalier ARGS`, and the environment that it needs for a journal. */
+export const invocation = (journal: string, args: ReadonlyArray<string>) => ({
+  words: [process.execPath, "--conditions=@espalier/source", main, ...args],
+  env: { ESPALIER_JOURNAL: journal, NODE_COMPILE_CACHE: compiled }
+})
 
 interface Options {
   readonly env?: Record<string, string>
