@@ -41,10 +41,11 @@
  *   ])
  * })
  *
- * const program = Effect.map(Run.start(desk, { id: "r1", input: { text: "to be" } }), ({ status, tier }) => [status, tier])
- * await Effect.runPromise(
- *   program.pipe(Effect.provide(Tiers.layer({ desks: { counting: "low" } })), Effect.provide(Journal.layerMemory))
- * ) // => ["waiting", "low"]
+ * const program = Effect.gen(function* () {
+ *   const { status, tier } = yield* Run.start(desk, { id: "r1", input: { text: "to be" } })
+ *   return [status, tier]
+ * }).pipe(Effect.provide(Tiers.layer({ desks: { counting: "low" } })))
+ * await Effect.runPromise(Effect.provide(program, Journal.layerMemory)) // => ["waiting", "low"]
  * ```
  *
  * @since 0.1.0
