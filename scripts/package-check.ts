@@ -32,7 +32,10 @@ try {
   mkdirSync(installed, { recursive: true })
   run(folder, "tar", "-xzf", tarball)
   cpSync(join(folder, "package"), installed, { recursive: true })
-  for (const name of ["effect", "typescript", "@types"]) {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+    readonly dependencies?: object
+  }
+  for (const name of ["effect", "typescript", "@types", ...Object.keys(dependencies)]) {
     symlinkSync(join(root, "node_modules", name), join(project, "node_modules", name))
   }
   writeFileSync(join(project, "package.json"), `{ "type": "module" }\n`)
