@@ -20,6 +20,7 @@ import { Tier } from "../run/Autonomy.ts"
 import { DispatchEnd } from "../run/RunEvent.ts"
 import { RunStatus } from "../run/RunState.ts"
 import * as autonomous from "./autonomy.ts"
+import { doctor } from "./doctor.ts"
 import { endingsText, Misused } from "./failures.ts"
 import { layerOf } from "./opening.ts"
 import { platform } from "./platform.ts"
@@ -361,6 +362,26 @@ const rebuild = Command.make(
   ({ dryRun, force }) => within((json) => writing.rebuild({ dryRun, force }, json))
 ).pipe(Command.withDescription("Makes the lists of runs and of open reviews anew from the events"))
 
+const doctoring = Command.make(
+  "doctor",
+  {
+    module: Argument.String("module").pipe(
+      Argument.withDescription("A module whose desk is to be checked, too, as of run"),
+      Argument.optional
+    )
+  },
+  ({ module }) =>
+    Effect.flatMap(espalier, ({ journal, json, schema }) =>
+      doctor(Option.getOrUndefined(module), { journal, schema }, json)
+    )
+).pipe(
+  Command.withDescription(
+    "Checks what runs need, and says what to do: Node, packages, the journal, its disk and owner, the clock, the key of a " +
+      "model, a desk. Exit codes: 0 nothing fails, 3 something does, 4 the journal cannot be used"
+  ),
+  Command.withShortDescription("Checks what runs need, and says what to do")
+)
+
 const all = espalier.pipe(
   Command.withSubcommands([
     running,
@@ -376,7 +397,8 @@ const all = espalier.pipe(
     size,
     exporting,
     importing,
-    rebuild
+    rebuild,
+    doctoring
   ])
 )
 

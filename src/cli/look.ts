@@ -109,8 +109,10 @@ const styles: Readonly<Record<string, Style>> = {
   "ready-for-probe": "yellow",
   probing: "cyan",
   unavailable: "red",
-  // What was found of a run.
+  // What was found of a run, or of what runs need.
   ok: "green",
+  warn: "yellow",
+  fail: "red",
   damaged: "red",
   differs: "yellow",
   unread: "red",

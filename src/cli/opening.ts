@@ -78,6 +78,32 @@ const onServer = (
     )
   )
 
+/** Where a journal is. */
+export type Place =
+  | { readonly _tag: "File"; readonly path: string }
+  | { readonly _tag: "Server"; readonly url: string; readonly schema: string | undefined }
+
+/** Where the journal is that was named, or the usual one. */
+export const whereOf = Effect.fnUntraced(function* (
+  flag: Option.Option<string>,
+  schema: Option.Option<string>
+): Effect.fn.Return<Place, Misused> {
+  const place = yield* placeOf(flag)
+  const scheme = schemeOf(place)
+  if (scheme === "postgres" || scheme === "postgresql") {
+    const address = yield* addressOf(place)
+    return { _tag: "Server", url: address.url, schema: Option.getOrElse(schema, () => address.schema) }
+  }
+  if (scheme !== undefined) {
+    const possible = `a file, or postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`
+    return yield* new Misused({ reason: `a journal must be ${possible}, is at ${scheme}://` })
+  }
+  if (Option.isSome(schema)) {
+    return yield* new Misused({ reason: `--schema is of a journal in PostgreSQL; this one is the file ${place}` })
+  }
+  return { _tag: "File", path: place }
+})
+
 /**
  * The layer of the journal, and of the artefacts beside it.
  *
@@ -93,29 +119,14 @@ export const layerOf = (
 ): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused | Misused> =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const place = yield* placeOf(flag)
-      const scheme = schemeOf(place)
-      if (scheme === "postgres" || scheme === "postgresql") {
-        const address = yield* addressOf(place)
-        return onServer(
-          address.url,
-          Option.getOrElse(schema, () => address.schema)
-        )
-      }
-      if (scheme !== undefined) {
-        const possible = `a file, or postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`
-        return yield* new Misused({ reason: `a journal must be ${possible}, is at ${scheme}://` })
-      }
-      if (Option.isSome(schema)) {
-        return yield* new Misused({ reason: `--schema is of a journal in PostgreSQL; this one is the file ${place}` })
-      }
-      if (!create && !existsSync(place)) {
+      const place = yield* whereOf(flag, schema)
+      if (place._tag === "Server") return onServer(place.url, place.schema)
+      const filename = place.path
+      if (!create && !existsSync(filename)) {
         const how = `name one with --journal or ${variable}`
-        return yield* new Refused({ reason: `there is no journal at ${place}; ${how}` })
+        return yield* new Refused({ reason: `there is no journal at ${filename}; ${how}` })
       }
-      const artefacts = Layer.effect(Stores, Artefacts).pipe(
-        Layer.provide(ArtefactsSqlite.layerSqlite({ filename: place }))
-      )
-      return Layer.merge(JournalSqlite.layerSqlite({ filename: place }), artefacts)
+      const artefacts = Layer.effect(Stores, Artefacts).pipe(Layer.provide(ArtefactsSqlite.layerSqlite({ filename })))
+      return Layer.merge(JournalSqlite.layerSqlite({ filename }), artefacts)
     }).pipe(Effect.map((layer): Layer.Layer<Journal | Stores, JournalError | ArtefactsError | Refused> => layer))
   )

@@ -123,7 +123,7 @@ export const draw = (
       const said = state === "working" ? `${worker}, ${lasted(Math.max(0, room.now - since))}` : note
       return fitted(`  ${marks[state]} ${padded(plain(task), longest)}  ${plain(said)}`.trimEnd())
     }),
-    ...(kept.length < lines.length ? [fitted(`  and ${many(lines.length - kept.length, "task")} more`)] : [])
+    ...(kept.length < lines.length ? [fitted(`  and ${lines.length - kept.length} more`)] : [])
   ]
 }
 
@@ -209,7 +209,9 @@ export const make = Effect.fnUntraced(function* (
   }
   const show = (now: number): void => {
     if (over || view === empty) return
-    const lines = draw(view, { width: screen.columns ?? 80, height: screen.rows ?? 24, now })
+    // A terminal that does not tell its size says 0, or nothing.
+    const { columns = 0, rows = 0 } = screen
+    const lines = draw(view, { width: columns > 0 ? columns : 80, height: rows > 0 ? rows : 24, now })
     screen.write(`${cleared()}${lines.join("\n")}\n`)
     drawn = lines.length
   }

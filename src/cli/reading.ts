@@ -33,13 +33,18 @@ import { status } from "./table.ts"
 
 const sha256 = (text: string): string => hash("sha256", text, "hex")
 
+/** What a message about a run that is not there adds: the runs whose ids are most like it. */
+export const nearRuns = Effect.fnUntraced(function* (run: string) {
+  const journal = yield* Journal.Journal
+  return knownAs(run, yield* Stream.runCollect(Stream.take(journal.ids, 10_000)))
+})
+
 /** Fails with the names that are near when the journal has no such run; its version otherwise. */
 export const demand = Effect.fnUntraced(function* (run: string) {
   const journal = yield* Journal.Journal
   const version = yield* journal.version(run)
   if (version > 0) return version
-  const ids = yield* Stream.runCollect(Stream.take(journal.ids, 10_000))
-  return yield* new Refused({ reason: `the journal has no run ${run}${knownAs(run, ids)}` })
+  return yield* new Refused({ reason: `the journal has no run ${run}${yield* nearRuns(run)}` })
 })
 
 /** Lists runs. */

@@ -39,6 +39,7 @@ import { Stores } from "./opening.ts"
 import { complain, heading, print, printJson, table } from "./printing.ts"
 import * as Progress from "./progress.ts"
 import { demand } from "./reading.ts"
+import { status as styled } from "./table.ts"
 
 /** Which journal was named, and how: whoever goes on has to name it again. */
 export interface Named {
@@ -129,7 +130,7 @@ const forDesk = Effect.fnUntraced(function* <A, E>(
 const methods = ["log", "info", "warn", "error", "debug", "dir", "table", "trace"] as const
 
 /** Has what the desk's own code prints go beside the output, and above what is drawn. */
-const beside = (progress: Pick<Progress.Progress, "above">): Effect.Effect<void, never, Scope.Scope> =>
+export const beside = (progress: Pick<Progress.Progress, "above">): Effect.Effect<void, never, Scope.Scope> =>
   Effect.asVoid(
     Effect.acquireRelease(
       Effect.sync(() => {
@@ -216,7 +217,12 @@ const outcomeText = (outcome: Outcome.Outcome, named: Named): string => {
   const { missing, note, output, results, run, status, stopReason } = outcome
   const why = stopReason === undefined ? "" : `, ${stopReason}`
   const stands = status === "waiting" ? `waiting for ${awaited(outcome)}` : `${status}${why}: ${plain(note)}`
-  const rows = Object.values(results).map(({ note, status, task, worker = "" }) => [task, status, worker, plain(note)])
+  const rows = Object.values(results).map(({ note, status, task, worker = "" }) => [
+    task,
+    styled(status),
+    worker,
+    plain(note)
+  ])
   const outputs = Object.values(results).flatMap(({ output, task }) =>
     output === undefined ? [] : [`${task}: ${valueText(output)}`]
   )

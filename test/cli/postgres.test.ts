@@ -31,6 +31,9 @@ describeWithPostgres("espalier and a journal in PostgreSQL", () => {
         assert.include((yield* espalier(url, ["size"])).out[0], "0 events, ")
         const { code, out } = yield* espalier(named, ["verify"])
         assert.deepStrictEqual([code, out.at(-1)], [0, "1 run checked, none damaged"])
+        const looked = (yield* espalier(named, ["doctor"])).out.join("\n")
+        assert.match(looked, /^format +ok +\d+, on a server that answers$/m)
+        assert.match(looked, /^clock +ok .* from the server's$/m)
       }),
     120_000
   )
