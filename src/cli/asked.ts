@@ -91,6 +91,8 @@ export const meaningOf = (kind: ReviewKind, decision: Decision, facts: Asked["fa
           : typeof facts["field"] === "string"
             ? "the field has the value of the answer"
             : "the worker gets the answer"
+    case "edit":
+      return "approved with the arguments as they are changed"
   }
 }
 

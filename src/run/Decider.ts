@@ -257,7 +257,7 @@ export interface Review {
  *
  * - `Dispatch`: give the order. `approval`: what is asked instead when it is no order that a person approved; absent when it
  *   needs nobody's approval. `RefuseBudget`: do not, because an account has no room for it. `Confirm`: write down the
- *   supervisor's own word. `Recall`: call an order back.
+ *   supervisor's own word. `Recall`: call an order back. `Unpark`: begin the work of an order anew that has waited for answers.
  * - `OpenGroup`: have a task carried out by tasks of its own, of its coordinator or of an answer. `AddTasks`, `StopGroup`,
  *   `Merge`: what a group needs. `result`: the task whose result is the group's.
  * - `Consult`: ask for a choice. `Review`: ask a person. `SetTimer`: have the task wait for `millis` from now.
@@ -296,6 +296,13 @@ export type Action =
       readonly task: string
       readonly dispatch: string
       readonly reason: StopReason
+      readonly note: string
+    }
+  | {
+      readonly _tag: "Unpark"
+      readonly task: string
+      readonly dispatch: string
+      readonly worker: string
       readonly note: string
     }
   | {

@@ -50,6 +50,7 @@ import { Given, isRecord } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, type Problem } from "./internal/problems.ts"
 import type * as Recovery from "./Recovery.ts"
+import * as ReviewPolicy from "./ReviewPolicy.ts"
 import type { AccountLimits, PlannedTask } from "./RunEvent.ts"
 import type * as Worker from "./Worker.ts"
 
@@ -87,6 +88,7 @@ export interface Desk<in Input = never, out R = unknown> {
   readonly steps: number
   readonly tier: Autonomy.Tier
   readonly confirm: Autonomy.Policy | undefined
+  readonly reviews: ReviewPolicy.ReviewPolicy
   readonly limits: Contract.Limits
   readonly budgets: AccountLimits
   readonly contracts: ContractPolicy.ContractPolicy | undefined
@@ -126,6 +128,7 @@ export type Reconcile<R> = "review" | ((question: Aggregate.Question) => Effect.
  *   `domain:docs`, `worker:docs.links`.
  * - `contracts`: the policy that contracts are held to. Default: what they say of themselves.
  * - `tier`: how much a run may do without a person. Default `"medium"`. `confirm`: the supervisor's own decision.
+ * - `reviews`: by which rules people are asked: whom, for how long, how many. Default: `ReviewPolicy.policy`.
  * - `breaker`: when a worker is routed around. Default: 3 failed dispatches within 5 minutes, for 10 minutes.
  * - `aggregate`: how the outputs of tasks become one. `reconcile`: who decides what it leaves open. Default: nobody, it
  *   stays open and is named.
@@ -150,6 +153,7 @@ export interface Options<Input, IE, D extends ReadonlyArray<Domain.Domain>, RC, 
   readonly contracts?: ContractPolicy.ContractPolicy | undefined
   readonly tier?: Autonomy.Tier | undefined
   readonly confirm?: Autonomy.Policy | undefined
+  readonly reviews?: ReviewPolicy.ReviewPolicy | undefined
   readonly breaker?: Breaker.Options | undefined
   readonly aggregate?: Aggregate.Aggregate<NoInfer<A>> | undefined
   readonly reconcile?: Reconcile<RC> | undefined
@@ -172,6 +176,7 @@ const known: ReadonlyArray<keyof Options<unknown, unknown, ReadonlyArray<Domain.
   "contracts",
   "tier",
   "confirm",
+  "reviews",
   "breaker",
   "aggregate",
   "reconcile",
@@ -203,6 +208,11 @@ const checkOptions = (name: unknown, value: unknown): void => {
     given.made("aggregate", "an aggregate", isRecord(aggregate) && Array.isArray(aggregate["tasks"]), aggregate)
   }
   if (confirm !== undefined) given.code("confirm", confirm)
+  const { reviews } = options
+  if (reviews !== undefined) {
+    const holds = isRecord(reviews) && isRecord(reviews["ladders"]) && isRecord(reviews["quorum"])
+    given.made("reviews", "a policy that ReviewPolicy.make has made", holds, reviews)
+  }
   if (reconcile !== undefined && typeof reconcile !== "function" && reconcile !== "review") {
     given.refuse("reconcile", 'a function or "review"', reconcile)
   }
@@ -252,6 +262,7 @@ export const make = <
     steps: options.steps ?? 20,
     tier: options.tier ?? Autonomy.defaultTier,
     confirm: options.confirm,
+    reviews: options.reviews ?? ReviewPolicy.policy,
     limits: options.limits ?? {},
     budgets: options.budgets ?? {},
     contracts: options.contracts,

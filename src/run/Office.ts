@@ -54,6 +54,8 @@ import { Contracts } from "./internal/contracts.ts"
 import { type Hearing, make as makeHearing, type Listener } from "./internal/hearing.ts"
 import type { News } from "./internal/news.ts"
 import { start, type Staff } from "./internal/staff.ts"
+import type { Eligible } from "./internal/submitting.ts"
+import type { Judged } from "./internal/vetting.ts"
 
 const TypeId = "~espalier/run/Office"
 
@@ -99,6 +101,8 @@ export interface Office<in Input = never> {
 /** @internal A run that is being executed: what it is told from outside. */
 export interface Live extends Listener {
   readonly tell: (news: News) => void
+  /** Whether somebody may say what they say. */
+  readonly eligible: (said: Judged) => Effect.Effect<Eligible>
   /** Puts the run down, as an interruption does, and waits until it is. */
   readonly stop: Effect.Effect<void>
 }

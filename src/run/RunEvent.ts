@@ -26,6 +26,13 @@
  * | `Reported` | the dispatch is over, with its result |
  * | `Overrun` | a dispatch used more than was reserved for it; the account is closed |
  * | `ReviewOpened` `ReviewDecided` | a person is asked, and what was decided |
+ * | `ReviewVoted` | one vote of several that a question needs |
+ * | `ReviewAdvanced` `ReviewExpired` | nobody has decided yet: people are reminded, others are asked; nobody has decided in time |
+ * | `ReviewWithdrawn` `ReviewChanged` | a question is taken back; somebody takes care of it, others are asked, there is more time |
+ * | `ReviewRefused` | somebody decided, and it does not count |
+ * | `GrantStalled` | nothing has been done with an approval |
+ * | `Notified` | somebody was told of a question, or could not be |
+ * | `Parked` `Unparked` | an order waits for the answers to what its work has asked, and begins anew with them |
  * | `TimerSet` `TimerFired` | something waits until a time, and that time has come |
  * | `TaskEnded` | the task reached a state that it does not leave |
  * | `HealthChanged` | a worker is routed around, or is back |
@@ -54,14 +61,25 @@ import { Reference } from "../journal/Reference.ts"
 import { Tier } from "./Autonomy.ts"
 import { EffectIntended, EffectQuarantined, EffectSettled } from "./internal/effectEvents.ts"
 import {
+  GrantStalled,
+  Notified,
+  Parked,
+  ReviewAdvanced,
+  ReviewChanged,
+  ReviewDecided,
+  ReviewExpired,
+  ReviewOpened,
+  ReviewRefused,
+  ReviewVoted,
+  ReviewWithdrawn,
+  Unparked
+} from "./internal/reviewEvents.ts"
+import {
   AccountLimits,
   Containment,
-  Decision,
   DispatchEnd,
   PlannedTask,
   Purpose,
-  ReviewKind,
-  ReviewReason,
   RunEnd,
   StopReason,
   SuspendReason,
@@ -72,6 +90,7 @@ import {
 import { ErrorKind, Envelope, ErrorInfo, Missing, Usage } from "./Result.ts"
 
 export * from "./internal/effectEvents.ts"
+export * from "./internal/reviewEvents.ts"
 export * from "./internal/vocabulary.ts"
 
 const at = Schema.Finite
@@ -80,11 +99,11 @@ const task = Schema.String
 const dispatch = Schema.String
 const worker = Schema.String
 const group = Schema.String
-const review = Schema.String
 
 /**
  * **Details**
  *
+ * - `requester`: who asked for the run; a person, also where a program did it for them.
  * - `inputRef`: where the input is, in the journal of a run with a store of artefacts, when it takes more than 64 KiB; then
  *   `input` is `null`.
  * - `tierBy`: what said the tier: `start` where it was given with the input, `configuration` (see `Tiers`); absent where it is
@@ -102,6 +121,7 @@ export const RunStarted = Schema.TaggedStruct("RunStarted", {
   version: Schema.String,
   owner: Schema.optionalKey(Schema.String),
   module: Schema.optionalKey(Schema.String),
+  requester: Schema.optionalKey(Schema.String),
   definition: Schema.String,
   input: Schema.Json,
   inputRef: Schema.optionalKey(Reference),
@@ -281,6 +301,10 @@ export const Reused = Schema.TaggedStruct("Reused", {
 })
 
 /**
+ * **Details**
+ *
+ * - `grant`: the review in which a person let it be given. It is used up by this.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -294,6 +318,7 @@ export const Dispatched = Schema.TaggedStruct("Dispatched", {
   reserved: Schema.optionalKey(Usage),
   limits: Schema.optionalKey(Usage),
   deadlineAt: Schema.optionalKey(Schema.Finite),
+  grant: Schema.optionalKey(Schema.String),
   note
 })
 
@@ -319,6 +344,10 @@ export const AttemptFailed = Schema.TaggedStruct("AttemptFailed", {
 })
 
 /**
+ * **Details**
+ *
+ * - `review`: the question of its work that nobody answered with yes, where the order ended for that.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -333,6 +362,7 @@ export const Reported = Schema.TaggedStruct("Reported", {
   label: Schema.optionalKey(Schema.String),
   digest: Schema.optionalKey(Schema.String),
   dependency: Schema.optionalKey(Schema.String),
+  review: Schema.optionalKey(Schema.String),
   note
 })
 
@@ -348,62 +378,6 @@ export const Overrun = Schema.TaggedStruct("Overrun", {
   measure: Schema.String,
   limit: Schema.optionalKey(Schema.Finite),
   settled: Schema.Finite,
-  note
-})
-
-/**
- * **Details**
- *
- * - `review`: `run/review/n`, n from 1. `task`: absent when the run itself is concerned.
- * - `allowed`: what may be decided.
- * - `facts`: what a person needs to see, as plain data, by `kind`:
- *   - `action-approval`: `worker`, `risk`, `irreversible`, `tier`, `confidence` (of what the task builds on), `requester` and
- *     `batchable` (see `Autonomy.Decision`), the worker's `description` and `estimate`, `order` (the contract; of an input of more
- *     than 32 KiB of JSON, or beyond 128 KiB of them all, only the bytes, in `largeInputs`, which the note says) and `digest`,
- *     for which alone an approval holds.
- *   - `budget-increase`: `account`, `measure`, `limit`, `settled`, `reserved`, `asked` (of the measure, by the order),
- *     `closed` (it was overrun), `estimate` (all that the order may use) and `needed` (the least raise, by measure).
- *   - `question`: `worker`, `confidence`, `question`. `result-acceptance`, `escalation`: `worker`, `confidence`, as far as known.
- *     All three with the `objective` of the task, and where it has a result, with the last one: `output` (of more than 32 KiB of
- *     JSON only the bytes, in `largeOutput`; it stands in `Reported` or `Merged`), `missing`, and `evidence` (`requirement`,
- *     `command`, `exitStatus`).
- *   - `scope-reduction`: `drop`, the requirements. `routing`: `group`, and `choices` where the answer is a name.
- *   - `reconciliation`: `field`, `values`, `schema` of the field; or of an effect that nobody knows the outcome of: `effect`,
- *     `name`, `dispatch` in which it was intended, `intendedAt`, `happened`, `arguments` or `largeArguments`, and `of`, its task.
- *   - Of a task always `task` and `tries`, how many it has had.
- *
- * @category models
- * @since 0.1.0
- */
-export const ReviewOpened = Schema.TaggedStruct("ReviewOpened", {
-  at,
-  review,
-  task: Schema.optionalKey(Schema.String),
-  kind: ReviewKind,
-  reason: ReviewReason,
-  allowed: Schema.Array(Decision),
-  facts: Schema.Record(Schema.String, Schema.Json),
-  note
-})
-
-/**
- * **Details**
- *
- * - `by`: who decided.
- * - `answer`: to a question, `{ reconcile: { field: value } }`, what came of an effect, or the route that was taken; only with
- *   `answer`.
- * - `raise`: what a budget is raised by.
- *
- * @category models
- * @since 0.1.0
- */
-export const ReviewDecided = Schema.TaggedStruct("ReviewDecided", {
-  at,
-  review,
-  decision: Decision,
-  by: Schema.String,
-  answer: Schema.optionalKey(Schema.Json),
-  raise: Schema.optionalKey(Usage),
   note
 })
 
@@ -570,6 +544,16 @@ export const RunEvent = Schema.Union([
   Overrun,
   ReviewOpened,
   ReviewDecided,
+  ReviewVoted,
+  ReviewAdvanced,
+  ReviewExpired,
+  ReviewWithdrawn,
+  ReviewChanged,
+  ReviewRefused,
+  GrantStalled,
+  Notified,
+  Parked,
+  Unparked,
   TimerSet,
   TimerFired,
   TaskEnded,

@@ -7,9 +7,11 @@
  * **Invariants**
  *
  * - S1. `version` is the number of events folded; an event's own version is the `version` after it.
- * - S2. A task with an open dispatch is `running`; there is at most one open dispatch per task.
+ * - S2. A task with an open dispatch is `running`; there is at most one open dispatch per task, which may be `parked`, and then
+ *   the task is `awaiting-review`.
  * - S3. A task that ended is never routed, dispatched or ended again.
- * - S4. After `RunFinished` nothing happens; after `RunSuspended` only `RunResumed`.
+ * - S4. After `RunFinished` nothing happens, and nothing is written but that somebody decided too late or was told; after
+ *   `RunSuspended` only `RunResumed`, and what people say.
  * - S5. `due` holds the tasks that need a decision now, `ready` those that wait for a free slot, in the order in which
  *   they came, and no task is in both; `open` counts the tasks that have not ended, `running` the open dispatches, `consulting` the choices that
  *   were asked for and not answered.
@@ -21,6 +23,8 @@
  *   goes on, one that is not settled until it is, one that did not happen not at all.
  * - S10. `timers` holds those that are open, by when they are due and then in the order in which they were set. They fire in
  *   that order, none before it is due; one of a task that ended is gone.
+ * - S11. A question is in `reviews` while it can be decided, and in `closed` afterwards; `asks` has those that the work of
+ *   orders has asked, by key, for as long as its task goes on; `grants` the approvals that were not used.
  *
  * **Example** (Only valid transitions exist)
  *
@@ -43,14 +47,20 @@ import * as Budget from "./Budget.ts"
 import { applyEvent, copy, type Draft } from "./internal/apply.ts"
 import { largest as bound } from "./internal/applying/draft.ts"
 import * as timing from "./internal/applying/timers.ts"
+import { Principal } from "./internal/principals.ts"
+import { Step } from "./Ladder.ts"
 import { ErrorInfo, ErrorKind, Missing, Status } from "./Result.ts"
+import { Terms } from "./ReviewPolicy.ts"
 import {
   Containment,
   Decision,
   DispatchEnd,
+  Edits,
   EffectRecovery,
+  FinalAction,
   PlannedTask,
   Purpose,
+  ReviewEnd,
   ReviewKind,
   ReviewReason,
   RunEnd,
@@ -85,7 +95,8 @@ export interface Try extends Schema.Schema.Type<typeof Try> {}
  * - `status`: of the result; absent without one. `kind`, `reason`: absent when the worker delivered.
  * - `label`: what the result means to the group's coordinator. `order`, `digest`: of what was asked and
  *   of the output.
- * - `dependency`: the outside service that is to blame, and not the worker. `account`: the one that was spent.
+ * - `dependency`: the outside service that is to blame, and not the worker. `account`: the one that was spent. `review`: the
+ *   question of its work that nobody answered with yes.
  * - `question`: what the worker needs answered. `severity`: the worst finding about another task's result.
  * - `version`: of the event that holds the result.
  *
@@ -104,6 +115,7 @@ export const Try = Schema.Struct({
   digest: Schema.optionalKey(Schema.String),
   dependency: Schema.optionalKey(Schema.String),
   account: Schema.optionalKey(Schema.String),
+  review: Schema.optionalKey(Schema.String),
   question: Schema.optionalKey(Schema.String),
   severity: Schema.optionalKey(Schema.Literals(["low", "medium", "high"])),
   confidence: Schema.Finite,
@@ -151,7 +163,11 @@ export const Consult = Schema.Struct({
 export interface Answer extends Schema.Schema.Type<typeof Answer> {}
 
 /**
- * What a person said. `tries`: how many the task had then.
+ * What a person said, or what was done because nobody did. `tries`: how many the task had then.
+ *
+ * **Details**
+ *
+ * - `instead`: what was done where nobody decided: the action of a question that expired, or that it was withdrawn.
  *
  * @category models
  * @since 0.1.0
@@ -163,9 +179,13 @@ export const Answer = Schema.Struct({
   decision: Decision,
   by: Schema.String,
   answer: Schema.optionalKey(Schema.Json),
+  instead: Schema.optionalKey(Schema.Literals([...FinalAction.literals, "withdrawn"])),
   tries: Schema.Int,
   note: Schema.String
 })
+
+/** By which review an order was given, and for which contract. */
+const Grant = Schema.Struct({ review: Schema.String, digest: Schema.optionalKey(Schema.String) })
 
 /** @since 0.1.0 */
 export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
@@ -184,8 +204,9 @@ export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
  * - `expansions`: how it was carried out by tasks of its own so far. `ladder`: the tries before this index no longer count
  *   for recovery, because a person had it tried anew.
  * - `dropped`: requirements that a person let go.
- * - `approved`: the orders that a person let be given: to whom, and the digest of the contract; old journals do not have it,
- *   and what is not known is asked anew. `confirmed`: workers that the supervisor let have it, or did not.
+ * - `parked`: the open dispatch whose work waits for answers. `from`: the version at which that work began anew last.
+ * - `approved`: the orders that a person let be given and that were not given yet: to whom, and the digest of the contract; old
+ *   journals do not have it, and what is not known is asked anew. `review`: in which. `confirmed`: workers that the supervisor let have it, or did not.
  * - `blocked`: the effect whose outcome has to be known before it goes on.
  * - `deadlineAt`: when its time is over; `expired`: it is. `heldAt`: since when a person is being waited for.
  *
@@ -207,8 +228,20 @@ export const TaskState = Schema.Struct({
       worker: Schema.String,
       at: Schema.Finite,
       digest: Schema.optionalKey(Schema.String),
+      grant: Schema.optionalKey(Grant),
+      from: Schema.optionalKey(Schema.Int),
       recalled: Schema.optionalKey(StopReason),
       retryAt: Schema.optionalKey(Schema.Finite)
+    })
+  ),
+  parked: Schema.optionalKey(
+    Schema.Struct({
+      id: Schema.String,
+      worker: Schema.String,
+      at: Schema.Finite,
+      digest: Schema.optionalKey(Schema.String),
+      grant: Schema.optionalKey(Grant),
+      from: Schema.optionalKey(Schema.Int)
     })
   ),
   dispatches: Schema.Int,
@@ -220,7 +253,13 @@ export const TaskState = Schema.Struct({
   review: Schema.optionalKey(Schema.String),
   answers: Schema.Array(Answer),
   dropped: Schema.Array(Schema.String),
-  approved: Schema.Array(Schema.Struct({ worker: Schema.String, digest: Schema.optionalKey(Schema.String) })),
+  approved: Schema.Array(
+    Schema.Struct({
+      worker: Schema.String,
+      digest: Schema.optionalKey(Schema.String),
+      review: Schema.optionalKey(Schema.String)
+    })
+  ),
   confirmed: Schema.Array(Schema.Struct({ worker: Schema.String, allowed: Schema.Boolean })),
   blocked: Schema.optionalKey(Schema.String),
   deadlineAt: Schema.optionalKey(Schema.Finite),
@@ -302,6 +341,11 @@ export interface ReviewState extends Schema.Schema.Type<typeof ReviewState> {}
  * **Details**
  *
  * - `facts`: as in the event, without what only people look at, such as the `order`.
+ * - `terms`, `requester`, `digest`, `editable`, `dispatch`, `key`, `supersedes`: as in the event.
+ * - `steps`: what comes next while nobody decides. `stage`: how many stages have begun, less one. `held`: its last deadline is
+ *   over and it stays open. `extended`: how often it got more time.
+ * - `revision`: rises with each change of it, from 1. `votes`: for it, so far. `to`: who is asked instead of those of its stages.
+ * - `claimed`: who takes care of it.
  *
  * @category models
  * @since 0.1.0
@@ -314,7 +358,87 @@ export const ReviewState = Schema.Struct({
   allowed: Schema.Array(Decision),
   facts: Schema.Record(Schema.String, Schema.Json),
   at: Schema.Finite,
+  terms: Schema.optionalKey(Terms),
+  requester: Schema.optionalKey(Schema.String),
+  digest: Schema.optionalKey(Schema.String),
+  editable: Schema.optionalKey(Schema.Array(Schema.String)),
+  dispatch: Schema.optionalKey(Schema.String),
+  key: Schema.optionalKey(Schema.String),
+  supersedes: Schema.optionalKey(Schema.String),
+  steps: Schema.Array(Step),
+  stage: Schema.Int,
+  held: Schema.optionalKey(Schema.Boolean),
+  extended: Schema.Int,
+  revision: Schema.Int,
+  votes: Schema.Array(
+    Schema.Struct({
+      by: Schema.String,
+      decision: Decision,
+      principal: Schema.optionalKey(Principal),
+      via: Schema.optionalKey(Schema.String),
+      edits: Schema.optionalKey(Edits),
+      key: Schema.optionalKey(Schema.String),
+      at: Schema.Finite
+    })
+  ),
+  to: Schema.optionalKey(Schema.Array(Schema.String)),
+  claimed: Schema.optionalKey(Schema.Struct({ by: Schema.String, until: Schema.Finite })),
   note: Schema.String
+})
+
+/** @since 0.1.0 */
+export interface ClosedReview extends Schema.Schema.Type<typeof ClosedReview> {}
+
+/**
+ * A question that is closed, as far as whoever comes late is told of it.
+ *
+ * **Details**
+ *
+ * - `as`: how. `decision`, `by`, `said`: what was decided, by whom, and the digest of all that was said; `key`: of the request.
+ *   `action`: of one that expired. `instead`: the question in whose place it was put.
+ * - `task`, `dispatch`, `digest`, `tool`: as in the event. `version`: of the event that closed it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ClosedReview = Schema.Struct({
+  kind: ReviewKind,
+  as: ReviewEnd,
+  at: Schema.Finite,
+  version: Schema.Int,
+  task: Schema.optionalKey(Schema.String),
+  dispatch: Schema.optionalKey(Schema.String),
+  digest: Schema.optionalKey(Schema.String),
+  tool: Schema.optionalKey(Schema.String),
+  decision: Schema.optionalKey(Decision),
+  by: Schema.optionalKey(Schema.String),
+  said: Schema.optionalKey(Schema.String),
+  key: Schema.optionalKey(Schema.String),
+  action: Schema.optionalKey(FinalAction),
+  instead: Schema.optionalKey(Schema.String)
+})
+
+/** @since 0.1.0 */
+export interface GrantState extends Schema.Schema.Type<typeof GrantState> {}
+
+/**
+ * An approval that was not used yet.
+ *
+ * **Details**
+ *
+ * - `until`: how long it holds. `stallsAt`: when people are told that nothing has been done with it; absent once they were.
+ * - `dispatch`, `digest`, `tool`: of one that the work of an order asked for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const GrantState = Schema.Struct({
+  task: Schema.String,
+  until: Schema.Finite,
+  stallsAt: Schema.optionalKey(Schema.Finite),
+  dispatch: Schema.optionalKey(Schema.String),
+  digest: Schema.optionalKey(Schema.String),
+  tool: Schema.optionalKey(Schema.String)
 })
 
 /** @since 0.1.0 */
@@ -368,12 +492,17 @@ export const RunState = Schema.Struct({
   deskVersion: Schema.String,
   definition: Schema.String,
   startedAt: Schema.Finite,
+  requester: Schema.optionalKey(Schema.String),
   tasks: Schema.ReadonlyMap(Schema.String, TaskState),
   due: Schema.ReadonlySet(Schema.String),
   ready: Schema.ReadonlySet(Schema.String),
   groups: Schema.ReadonlyMap(Schema.String, GroupState),
   reviews: Schema.ReadonlyMap(Schema.String, ReviewState),
   reviewed: Schema.Int,
+  closed: Schema.ReadonlyMap(Schema.String, ClosedReview),
+  refusals: Schema.Int,
+  grants: Schema.ReadonlyMap(Schema.String, GrantState),
+  asks: Schema.ReadonlyMap(Schema.String, Schema.Struct({ task: Schema.String, review: Schema.String })),
   timers: Schema.Array(TimerState),
   timersSet: Schema.Int,
   consulted: Schema.Int,

@@ -57,7 +57,7 @@ describe("word", () => {
               const run = yield* Queue.take(asked)
               // At once, or some turns later.
               yield* Effect.repeat(Effect.yieldNow, { times: n % 30 })
-              if (n % 2 === 0) return yield* Run.decide(retry(run)).pipe(at(there))
+              if (n % 2 === 0) return yield* Run.decide(retry(run)).pipe(at(there), Effect.asVoid)
               // As if the file told of it in this moment.
               const { by, decision, review } = retry(run)
               yield* here.command({

@@ -9,6 +9,7 @@ import { addTasks, type Draft, hasEnded, isAsked } from "./applying/draft.ts"
 import * as effects from "./applying/effects.ts"
 import * as groups from "./applying/groups.ts"
 import * as orders from "./applying/orders.ts"
+import * as parking from "./applying/parking.ts"
 import * as reviews from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
 import { end } from "./applying/tasks.ts"
@@ -29,7 +30,7 @@ const over: ReadonlySet<string> = new Set(RunEnd.literals)
 export const applyEvent = (draft: Draft | undefined, event: RunEvent): Draft | string => {
   if (event._tag === "RunStarted") return draft === undefined ? begin(event) : "the run has started already"
   if (draft === undefined) return "the run has not started"
-  if (over.has(draft.status)) return `the run is over: ${draft.status}` // S4
+  if (over.has(draft.status)) return afterwards(draft, event) // S4
   if (draft.status === "suspended" && event._tag !== "RunResumed" && !fromOutside.has(event._tag)) {
     return "the run is suspended" // S4
   }
@@ -37,7 +38,9 @@ export const applyEvent = (draft: Draft | undefined, event: RunEvent): Draft | s
   // Nobody carries out a run that waits or was put down: until people have their say, its time stands still, as far as no
   // timer of its own is what it waits for.
   const still =
-    outside && draft.status !== "running" ? { tasks: timed(draft), since: timers.stillSince(draft) } : undefined
+    (outside || meanwhile.has(event._tag)) && draft.status !== "running"
+      ? { tasks: timed(draft), since: timers.stillSince(draft) }
+      : undefined
   const refused = change(draft, event)
   if (refused !== undefined) return refused
   draft.version += 1 // S1
@@ -59,14 +62,40 @@ export const applySaid = (draft: Draft | undefined, event: RunEvent): Draft | st
   return (checks ? objection(draft, event) : undefined) ?? applyEvent(draft, event)
 }
 
+/** What is written of a run that is over: that somebody decided too late, or was told. It changes nothing. S4 */
+const afterwards = (draft: Draft, event: RunEvent): Draft | string => {
+  switch (event._tag) {
+    case "ReviewRefused":
+      reviews.refused(draft)
+      break
+    case "Notified":
+      break
+    default:
+      return `the run is over: ${draft.status}`
+  }
+  draft.version += 1 // S1
+  return draft
+}
+
 /** Why the end of a run is not asked for a second time. */
 export const alreadyAsked = "the end of the run is asked for already"
 
 /** What people may write into a run that was put down, or that somebody else carries out. */
-export const fromOutside: ReadonlySet<string> = new Set(["ReviewDecided", "AutonomyChanged", "CancelRequested"])
+export const fromOutside: ReadonlySet<string> = new Set([
+  "ReviewDecided",
+  "ReviewVoted",
+  "ReviewWithdrawn",
+  "ReviewChanged",
+  "ReviewRefused",
+  "AutonomyChanged",
+  "CancelRequested"
+])
+
+/** What happens while nobody has decided. */
+const meanwhile: ReadonlySet<string> = new Set(["ReviewAdvanced", "ReviewExpired", "GrantStalled", "Notified"])
 
 /** What shows that a run gets somewhere. */
-const progress: ReadonlySet<string> = new Set(["Reported", "TaskEnded", "Merged", "Decided", "EffectSettled"])
+const progress: ReadonlySet<string> = new Set(["Reported", "TaskEnded", "Merged", "Decided", "EffectSettled", "Parked"])
 
 // S6
 const isWaiting = (draft: Draft): boolean =>
@@ -97,6 +126,7 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     deskVersion: event.version,
     definition: event.definition,
     startedAt: event.at,
+    ...(event.requester === undefined ? {} : { requester: event.requester }),
     lastAt: event.at,
     tasks: new Map(),
     due: new Set(),
@@ -104,6 +134,10 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     groups: new Map(),
     reviews: new Map(),
     reviewed: 0,
+    closed: new Map(),
+    refusals: 0,
+    grants: new Map(),
+    asks: new Map(),
     timers: [],
     timersSet: 0,
     consulted: 0,
@@ -154,6 +188,20 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
       return reviews.opened(draft, event)
     case "ReviewDecided":
       return reviews.decided(draft, event)
+    case "ReviewVoted":
+      return reviews.voted(draft, event)
+    case "ReviewAdvanced":
+      return reviews.advanced(draft, event)
+    case "ReviewExpired":
+      return reviews.expired(draft, event)
+    case "ReviewWithdrawn":
+      return reviews.withdrawn(draft, event)
+    case "ReviewChanged":
+      return reviews.changed(draft, event)
+    case "ReviewRefused":
+      return reviews.refused(draft)
+    case "GrantStalled":
+      return reviews.stalled(draft, event)
     case "TimerSet":
       return timers.set(draft, event)
     case "TimerFired":
@@ -179,6 +227,7 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
       return expire(draft, event)
     case "EffectSettled":
       return effects.settled(draft, event)
+    case "Notified":
     case "Noticed":
       return undefined
     default: {
@@ -208,6 +257,10 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
           return effects.quarantined(draft, task, event)
         case "Recalled":
           return orders.recalled(draft, task, event)
+        case "Parked":
+          return parking.parked(draft, task, event)
+        case "Unparked":
+          return parking.unparked(draft, task, event)
         case "Reported":
           return orders.reported(draft, task, event)
         case "Overrun":
@@ -259,6 +312,8 @@ const suspend = (draft: Draft, { interrupted = [], reason }: Of<"RunSuspended">)
 /** While nobody carried the run out its deadlines stood still; its own timers ran on. */
 const resume = (draft: Draft, { at }: Of<"RunResumed">): undefined => {
   postpone(draft, timed(draft), timers.stillSince(draft), at)
+  // Nobody could decide in time while the run was put down.
+  if (draft.status === "suspended") reviews.postpone(draft, at - draft.lastAt)
   // Only a run that was neither put down nor waited has been cut off: it left something under way.
   const cutOff = draft.status === "running" && draft.running + draft.consulting > 0
   draft.crashes = cutOff ? draft.crashes + 1 : 0

@@ -9,7 +9,7 @@ import * as Allowance from "../Allowance.ts"
 import * as Budget from "../Budget.ts"
 import type * as Decider from "../Decider.ts"
 import type { PlannedTask } from "../RunEvent.ts"
-import type { RunState, TaskState } from "../RunState.ts"
+import type { ReviewState, RunState, TaskState } from "../RunState.ts"
 import type { Order } from "../Worker.ts"
 import { whole } from "./answering.ts"
 import { accountsOf } from "./applying/draft.ts"
@@ -22,7 +22,7 @@ import { isLimitless } from "./limitless.ts"
 import { mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { contractOf, type Made, templateOf } from "./orders.ts"
 import { instant } from "./problems.ts"
-import { ask, isApproved, orderOf, propose, refuse } from "./proposing.ts"
+import { approvedBy, ask, orderOf, propose, refuse } from "./proposing.ts"
 import { Pulse } from "./pulse.ts"
 import { digestOf, recorded } from "./reusing.ts"
 import { showing } from "./showing.ts"
@@ -45,6 +45,11 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
       take({ _tag: "Recalled", at, task, dispatch, reason, note })
       return hands.recall(dispatch)
     }
+    case "Unpark": {
+      const { dispatch, note, task, worker } = action
+      take({ _tag: "Unparked", at, task, dispatch, worker, note })
+      return hands.again(task)
+    }
     case "OpenGroup":
       return openGroup(hands, action, at)
     case "AddTasks": {
@@ -60,6 +65,8 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
     }
     case "StopGroup": {
       const { group, note, reason, recall } = action
+      const own = hands.state().groups.get(group)?.review
+      withdraw(hands, ({ review }) => review === own, at, "its group is being stopped")
       return take({ _tag: "GroupStopping", at, group, reason, recall, note })
     }
     case "Merge":
@@ -78,13 +85,27 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
     }
     case "EndTask": {
       const { dispatch, missing, note, status, task } = action
+      withdraw(hands, ({ task: of }) => of === task, at, `${task} has ended without it`)
       const behind = dispatch === undefined ? {} : { dispatch }
       return take({ _tag: "TaskEnded", at, task, status, ...behind, missing, note })
     }
     case "Finish": {
       const { degraded, note, status, stopReason } = action
+      withdraw(hands, () => true, at, "the run is over")
       return take({ _tag: "RunFinished", at, status, stopReason, degraded, note })
     }
+  }
+}
+
+/** Takes questions back whose answers nobody needs any more. */
+export const withdraw = (
+  { state, take }: Pick<Hands, "state" | "take">,
+  which: (review: ReviewState) => boolean,
+  at: number,
+  why: string
+): void => {
+  for (const review of [...state().reviews.values()].filter(which)) {
+    take({ _tag: "ReviewWithdrawn", at, review: review.review, note: `${review.review} is withdrawn: ${why}` })
   }
 }
 
@@ -166,9 +187,8 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
   if (post === undefined || before === undefined) return
   const made = orderOf(sources, post.seat, hands.state(), before)
   if (EffectResult.isFailure(made)) return refuse(hands, action, made.failure, at)
-  if (approval !== undefined && !isApproved(before, worker, made.success)) {
-    return propose(hands, approval, at, made.success)
-  }
+  const granted = approvedBy(before, worker, made.success)
+  if (approval !== undefined && granted === undefined) return propose(hands, approval, at, made.success)
   const next = `${hands.state().run}/${id}/${before.dispatches + 1}`
   const admitted = office.health.admit(worker, at, next)
   if (admitted._tag === "Refused") {
@@ -207,6 +227,7 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
     ...(Object.keys(amount).length === 0 ? {} : { reserved: amount }),
     ...(Object.keys(limits).length === 0 || task.dispatches > 0 ? {} : { limits }),
     ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    ...(granted?.review === undefined ? {} : { grant: granted.review }),
     note: `${dispatch} is given to ${worker}`
   })
   hands.begin(beginning(hands, id, worker, made.success, digest !== undefined))

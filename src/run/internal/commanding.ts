@@ -14,17 +14,21 @@ import { Redaction } from "../../Redaction.ts"
 import * as Autonomy from "../Autonomy.ts"
 import * as Budget from "../Budget.ts"
 import type * as Office from "../Office.ts"
-import { Decision, type RunEvent } from "../RunEvent.ts"
-import { alreadyAsked, applySaid } from "./apply.ts"
+import { Decision, Edits, type RefusedBecause, type RunEvent } from "../RunEvent.ts"
+import type { RunState } from "../RunState.ts"
+import { alreadyAsked, applySaid, copy } from "./apply.ts"
 import { notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
 import { commit, fromRecord, refusal, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { owned } from "./plain.ts"
+import { Name, nameOf, Principal } from "./principals.ts"
 import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
+import { type Eligible, type Heard, submitted, type Submitted } from "./submitting.ts"
+import { asksWho, vet } from "./vetting.ts"
 import { configuration } from "./tiering.ts"
 import { commandOf, type FromOutside } from "./word.ts"
 
@@ -33,6 +37,10 @@ const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?
   switch (said._tag) {
     case "ReviewDecided":
       return `the decision of ${said.review}`
+    case "ReviewWithdrawn":
+      return `the withdrawal of ${said.review}`
+    case "ReviewChanged":
+      return `the change of ${said.review}`
     case "AutonomyChanged":
       return `the change of the tier of ${run}`
     case "CancelRequested":
@@ -42,7 +50,7 @@ const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?
 
 /** What is wrong with what somebody says, if it could not be read back from the journal. */
 const unreadable = (news: News): string | undefined => {
-  const { ack: _, ...told } = news
+  const { ack: _, eligible: _e, heard: _h, ...told } = news
   const read = fromRecord(toRecord({ ...told, at: 0 } as RunEvent))
   if (EffectResult.isSuccess(read)) return undefined
   return read.failure._tag === "Damaged" ? read.failure.reason : refusal("", 0, read.failure).message
@@ -54,52 +62,91 @@ const told = (news: FromOutside, rules: Redaction): FromOutside => {
   return rest as FromOutside
 }
 
-/** Why a review is not decided once more: somebody has, by word that the run has not taken in yet. */
-const claimedBefore = (
+/** Whether somebody has decided a review by word that the run has not taken in yet. */
+const isClaimed = (
   journal: Journal.Journal["Service"],
   run: string,
   news: FromOutside
-): Effect.Effect<string | undefined, Journal.JournalError> =>
+): Effect.Effect<boolean, Journal.JournalError> =>
   news._tag !== "ReviewDecided"
-    ? Effect.undefined
+    ? Effect.succeed(false)
     : Effect.map(journal.reviews(run), (reviews) =>
         reviews.some(({ claimed, review }) => review === news.review && claimed !== undefined)
-          ? `${JSON.stringify(news.review)} has been decided already`
-          : undefined
       )
 
+const claimedBefore = (review: string): Heard => ({
+  _tag: "Refused",
+  because: "already-decided",
+  reason: `${JSON.stringify(review)} has been decided already`
+})
+
+/** Whether somebody may say what they say, as far as it matters. */
+const eligibleFor = (state: RunState, news: FromOutside): Effect.Effect<Eligible> =>
+  asksWho(news) ? vet(state, news) : Effect.succeed({ _tag: "Eligible" })
+
+/** What becomes of what somebody says to a run that nobody carries out here, and the event that says it. */
+const considered = (state: RunState, event: RunEvent, eligible: Eligible): Submitted => {
+  if (event._tag === "ReviewDecided") {
+    const said = submitted(state, event, eligible)
+    if (said.event === undefined) return said
+    // A draft that nobody keeps.
+    const next = applySaid(copy(state), said.event)
+    return typeof next === "string" ? { heard: { _tag: "Refused", because: "invalid", reason: next } } : said
+  }
+  if (eligible._tag === "Refused") return { heard: eligible }
+  const next = applySaid(copy(state), event)
+  if (next === alreadyAsked) return { heard: { _tag: "Replayed" } }
+  if (typeof next !== "string") return { heard: { _tag: "Applied" }, event }
+  return { heard: { _tag: "Refused", because: "invalid", reason: next } }
+}
+
+/** What somebody is told whose word was taken. */
+export type Taken = Exclude<Heard, { readonly _tag: "Refused" }>
+
 /** Has an event from outside taken: by whoever carries the run out here, or straight into the journal. */
-const command = Effect.fnUntraced(function* (
+export const command = Effect.fnUntraced(function* (
   office: Pick<Office.Office, "live"> | undefined,
   run: string,
   news: FromOutside
-): Effect.fn.Return<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
-  const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
+): Effect.fn.Return<Taken, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
+  const refuse = (reason: string, because?: RefusedBecause | undefined) =>
+    new CommandRefused({ run, command: named(run, news), reason, ...(because === undefined ? {} : { because }) })
+  const answer = (heard: Heard): Effect.Effect<Taken, CommandRefused> =>
+    heard._tag === "Refused"
+      ? Effect.fail(refuse(heard.reason, news._tag === "ReviewDecided" ? heard.because : undefined))
+      : Effect.succeed(heard)
   const wrong = unreadable(news)
   if (wrong !== undefined) return yield* refuse(wrong)
   const journal = yield* Journal.Journal
-  const before = yield* claimedBefore(journal, run, news)
-  if (before !== undefined) return yield* refuse(before)
+  if (news._tag === "ReviewDecided" && (yield* isClaimed(journal, run, news))) {
+    return yield* answer(claimedBefore(news.review))
+  }
   const live = office?.live.get(run)
   if (live !== undefined) {
     const ack = Deferred.makeUnsafe<string | undefined>()
-    live.tell({ ...news, ack })
+    const told: { by?: Heard } = {}
+    const heard = (heard: Heard) => void (told.by = heard)
+    const eligible = asksWho(news) ? yield* live.eligible(news) : undefined
+    live.tell({ ...news, ack, heard, ...(eligible === undefined ? {} : { eligible }) })
     const refused = yield* Deferred.await(ack)
-    if (refused === undefined) return
+    if (refused === undefined) return yield* answer(told.by ?? { _tag: "Applied" })
     // Whether what was asked for already is written, too, only the journal knows.
-    if (refused !== notHere && refused !== alreadyAsked) return yield* refuse(refused)
+    if (refused !== notHere && refused !== alreadyAsked) {
+      return yield* answer(told.by ?? { _tag: "Refused", because: "invalid", reason: refused })
+    }
   }
   const rules = yield* Redaction
-  if (!(yield* journal.owns)) return yield* leave(journal, run, told(news, rules))
+  if (!(yield* journal.owns)) return yield* answer(yield* leave(journal, run, told(news, rules)))
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
     const { state } = yield* foldRun(run)
     const expected = state.version
-    const listed = new Listed(state)
+    const eligible = yield* eligibleFor(state, news)
     const at = Math.floor(yield* Clock.currentTimeMillis)
-    const event: RunEvent = redacted({ ...news, at }, rules)
+    const { event, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
+    if (event === undefined) return yield* answer(heard)
+    const listed = new Listed(state)
     const next = applySaid(state, event)
-    if (next === alreadyAsked) return
     if (typeof next === "string") return yield* refuse(next)
     const written = yield* commit(journal, {
       run,
@@ -110,9 +157,17 @@ const command = Effect.fnUntraced(function* (
       Effect.as(true),
       Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))
     )
-    if (written) return yield* journal.announce
+    if (!written) continue
+    yield* journal.announce
+    return yield* answer(heard)
   }
 })
+
+/** What somebody says as an event, without what is only known here. */
+const eventOf = (said: FromOutside, at: number): RunEvent => {
+  const { ack: _a, command: _c, eligible: _e, heard: _h, ...news } = said
+  return { ...news, at } as RunEvent
+}
 
 /**
  * Leaves word for whoever carries out the runs of this journal. It is looked at first, by what the journal has: somebody else
@@ -122,23 +177,27 @@ const leave = Effect.fnUntraced(function* (
   journal: Journal.Journal["Service"],
   run: string,
   news: FromOutside
-): Effect.fn.Return<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
-  const refuse = (reason: string) => new CommandRefused({ run, command: named(run, news), reason })
+): Effect.fn.Return<Heard, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
   const { state } = yield* foldRun(run)
   const at = Math.floor(yield* Clock.currentTimeMillis)
-  const next = applySaid(state, { ...news, at })
-  if (next === alreadyAsked) return
-  if (typeof next === "string") return yield* refuse(next)
+  const { event, heard } = considered(state, eventOf(news, at), yield* eligibleFor(state, news))
+  if (event === undefined) return heard
   const word = commandOf(run, at, news)
+  const { review: _, ...unclaimed } = word
+  // One of several votes claims nothing, and what does not count is only to be written down.
+  if (heard._tag !== "Applied") {
+    yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
+    return heard._tag === "Refused" ? heard : { _tag: "Left" }
+  }
   const late = yield* journal.command(word).pipe(
     Effect.as(undefined),
     Effect.catchTag("ReviewTaken", (late) => Effect.succeed(late))
   )
-  if (late === undefined) return
-  if (late.found === "claimed") return yield* refuse(late.message)
+  if (late === undefined) return { _tag: "Left" }
+  if (late.found === "claimed") return claimedBefore(late.review)
   // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
-  const { review: _, ...unclaimed } = word
   yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
+  return { _tag: "Left" }
 })
 
 /**
@@ -147,10 +206,13 @@ const leave = Effect.fnUntraced(function* (
  * **Details**
  *
  * - `review`: its id, `run/review/n`. `decision`: one of those that it allows.
- * - `by`: who decides, a text that is not empty. `note`: why, in a sentence. Default none.
+ * - `by`: who decides: a name such as `ann` or `service:mailer`, or a principal. `note`: why, in a sentence. Default none.
  * - `answer`: with the decision `answer`, and only then: see the table of {@link decide}.
  * - `raise`: what a spent budget is raised by, by measure; where a `budget-increase` is approved, and only then. Measures that
  *   the account limits, each > 0, and at least what `facts.needed` names; `{}` opens an account that was closed.
+ * - `edits`: with the decision `edit`, and only then: new values by JSON pointers into `facts.arguments`, out of `editable`.
+ * - `digest`, `revision`: of the question as it was seen; a decision about anything else does not count. Default: whatever it
+ *   is. `key`: the same for a decision that is sent again; then it counts once, and is answered alike. At most 200 characters.
  *
  * @category models
  * @since 0.1.0
@@ -158,19 +220,29 @@ const leave = Effect.fnUntraced(function* (
 export interface Deciding {
   readonly review: string
   readonly decision: Decision
-  readonly by: string
+  readonly by: string | Principal
   readonly note?: string | undefined
   readonly answer?: Schema.Json | undefined
   readonly raise?: Budget.Amount | undefined
+  readonly edits?: Edits | undefined
+  readonly digest?: string | undefined
+  readonly revision?: number | undefined
+  readonly key?: string | undefined
 }
 
 const Deciding = Schema.Struct({
   review: Schema.String.check(Schema.isPattern(/^.+\/review\/[1-9]\d*$/, { expected: "an id such as RUN/review/1" })),
   decision: Decision,
-  by: Schema.String.check(Schema.isPattern(/\S/, { expected: "a text that is not empty" })),
+  by: Schema.Union([Name, Principal]),
   note: Schema.optionalKey(Schema.String),
   answer: Schema.optionalKey(Schema.Json),
-  raise: Schema.optionalKey(Budget.Amount)
+  raise: Schema.optionalKey(Budget.Amount),
+  edits: Schema.optionalKey(Edits),
+  digest: Schema.optionalKey(Schema.String),
+  revision: Schema.optionalKey(Schema.Int),
+  key: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^.{1,200}$/s, { expected: "a text of 1 to 200 characters" }))
+  )
 })
 
 const decodeDeciding = decoder(Deciding, "error")
@@ -196,8 +268,10 @@ const without = (fields: object): object =>
  * - `office`: where the run is being carried out, if it is. The decision then takes effect at once; otherwise it is written
  *   into the journal, and {@link resume} goes on from it. Where another process owns the journal, or nobody does, it is left
  *   there as word: its owner takes it in at once, whoever becomes the owner does so when the run is taken up.
- * - A decision is taken once. A second one, a late one, and one that was not asked for are refused with `CommandRefused`, and
- *   nothing is written. So is a field that says nothing with the decision.
+ * - A decision is taken once. The same one of the same is answered as `Replayed`. Another one, a late one, one of somebody who
+ *   may not (see `Reviewers`) and one about something else are refused with `CommandRefused`, whose `because` says why, and
+ *   which is written into the run, too. What is no answer to the question is refused, and nothing is written.
+ * - Where a question needs several approvals (`terms.quorum`), the others are `Voted`.
  *
  * | kind of review | decision | what happens |
  * |---|---|---|
@@ -222,17 +296,13 @@ const without = (fields: object): object =>
  * | `routing` | `answer` | the group goes on with `answer`: one of `facts.choices`, or the plan that was asked for |
  * | | `accept-partial`, `reject` | the group ends with what there is; it is stopped as rejected |
  *
- * **Gotchas**
- *
- * Who may decide is not checked here.
- *
  * @category deciding
  * @since 0.1.0
  */
 export const decide = (
   deciding: Deciding,
   options?: { readonly office?: Pick<Office.Office, "live"> | undefined } | undefined
-): Effect.Effect<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> =>
+): Effect.Effect<Taken, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> =>
   Effect.suspend(() => {
     const decoded = decodeDeciding(without(deciding))
     const run = String(deciding.review).replace(/\/review\/[^/]*$/, "")
@@ -243,7 +313,8 @@ export const decide = (
         Effect.fail(new CommandRefused({ run, command, reason: `${reason}${allowed}` }))
       )
     }
-    const { answer: given, note = "no reason given", ...rest } = decoded.success
+    const { answer: given, by: who, note = "no reason given", ...rest } = decoded.success
+    const by = typeof who === "string" ? { by: who } : { by: nameOf(who), principal: who }
     const own = given === undefined ? undefined : owned(given, "answer")
     if (own !== undefined && EffectResult.isFailure(own)) {
       const reason = sentences([own.failure], "the decision")
@@ -256,7 +327,7 @@ export const decide = (
       )
     }
     const answer = own === undefined ? {} : { answer: own.success }
-    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, ...answer, note })
+    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, ...by, ...answer, note })
   })
 
 /**
@@ -279,11 +350,13 @@ export const cancel = (
     readonly office?: Pick<Office.Office, "live"> | undefined
   }
 ): Effect.Effect<void, CommandRefused | RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> =>
-  command(options.office, run, {
-    _tag: "CancelRequested",
-    by: options.by,
-    note: `${options.by} asked for the end of the run${options.note === undefined ? "" : `: ${options.note}`}`
-  })
+  Effect.asVoid(
+    command(options.office, run, {
+      _tag: "CancelRequested",
+      by: options.by,
+      note: `${options.by} asked for the end of the run${options.note === undefined ? "" : `: ${options.note}`}`
+    })
+  )
 
 /**
  * Changes how much a run may do without a person. Who changed it, and why, is in the journal.
@@ -314,5 +387,5 @@ export const changeTier = (
       ])
       return Effect.fail(new CommandRefused({ run, command: named(run, { _tag: "AutonomyChanged" }), reason }))
     }
-    return command(options?.office, run, { _tag: "AutonomyChanged", from, to, by: who, note: why })
+    return Effect.asVoid(command(options?.office, run, { _tag: "AutonomyChanged", from, to, by: who, note: why }))
   })

@@ -18,6 +18,8 @@ const effect = Schema.String
  *
  * - `effect`: its key, the same whenever the task does the same again. `name`, `digest`: what it is, and of its arguments.
  * - `recovery`: what is done when nobody knows whether it has happened.
+ * - `grant`: the review in which a person let it be done. It is used up by this. `digest` and `arguments` are those that were
+ *   approved there, which may be other ones than were proposed.
  * - `arguments`: for people to see; of more than 32 KiB of JSON only the bytes, in `largeArguments`.
  *
  * @category models
@@ -34,6 +36,7 @@ export const EffectIntended = Schema.TaggedStruct("EffectIntended", {
   recovery: EffectRecovery,
   arguments: Schema.optionalKey(Schema.Json),
   largeArguments: Schema.optionalKey(Schema.Int),
+  grant: Schema.optionalKey(Schema.String),
   note
 })
 

@@ -43,8 +43,10 @@ import { reattach } from "./reattaching.ts"
 import { redacted } from "./redacting.ts"
 import { reread } from "./rereading.ts"
 import { standingNews } from "./standingNews.ts"
+import { type Eligible, type Heard, submitted } from "./submitting.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
+import { asksWho, type Judged, vet } from "./vetting.ts"
 import { wordOf } from "./word.ts"
 
 type Refused = Journal.VersionConflict | Journal.JournalError
@@ -63,6 +65,13 @@ const bounded = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed">): Run
   const note = `The answer to ${consult} is not used: ${reason}`
   const used = usage === undefined ? {} : { usage }
   return { _tag: "DecisionFailed", at, consult, subject, error: { kind: "malformed", reason }, ...used, note }
+}
+
+/** Nobody has looked whether who decides may. */
+const unvetted: Eligible = {
+  _tag: "Refused",
+  because: "reviewers-unavailable",
+  reason: "nobody has looked whether they may"
 }
 
 /**
@@ -102,6 +111,8 @@ export class Executor {
   /** Who waits to hear whether an event was taken, and those that were and have to be written first. */
   private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
   private acks: Array<Deferred.Deferred<string | undefined>> = []
+  /** What is known of who decides, and who wants to know what became of it. */
+  private readonly deciders = new WeakMap<RunEvent, Pick<News, "eligible" | "heard">>()
   /** Events that were left in the journal as word, with its number. */
   private readonly words = new Map<RunEvent, number>()
   private input: unknown
@@ -146,7 +157,8 @@ export class Executor {
       offer: (event) => this.offer(event),
       begin: (beginning) => void this.orders.push(beginning),
       ask: (asking) => void this.askings.push(asking),
-      recall: (dispatch) => void this.recalls.push(dispatch)
+      recall: (dispatch) => void this.recalls.push(dispatch),
+      again: (task) => this.reattach(task)
     }
   }
 
@@ -190,7 +202,8 @@ export class Executor {
       this.underway.context = context
       const listening = health.changes((change) => this.heard(changed(change)))
       for (const { id } of left) this.commands.add(id)
-      live.set(this.run, { tell: this.tell, stop: this.stop, hear: this.hear, end: this.end })
+      const { eligible, end, hear, stop, tell } = this
+      live.set(this.run, { tell, stop, hear, end, eligible })
       return Effect.andThen(
         this.office.hearing.begin(this.journal, this.state !== undefined),
         this.carry(first, left)
@@ -244,11 +257,26 @@ export class Executor {
   private readonly commands = new Set<number>()
 
   /** Word that was left in the journal is news, once. */
-  private readonly hear = (left: Journal.Left): void => {
-    if (this.commands.has(left.id)) return
-    this.commands.add(left.id)
-    this.tell(wordOf(left))
+  private readonly hear = (left: Journal.Left): Effect.Effect<() => void> =>
+    Effect.suspend(() => {
+      if (this.commands.has(left.id)) return Effect.succeed(() => {})
+      return Effect.map(this.read(left), (news) => () => {
+        if (this.commands.has(left.id)) return
+        this.commands.add(left.id)
+        this.tell(news)
+      })
+    })
+
+  /** Word, and whether who left it may decide. */
+  private read(left: Journal.Left): Effect.Effect<News> {
+    const word = wordOf(left)
+    if (!asksWho(word)) return Effect.succeed(word)
+    return Effect.map(this.eligible(word), (eligible) => ({ ...word, eligible }))
   }
+
+  /** Whether somebody may say what they say. */
+  private readonly eligible = (said: Judged): Effect.Effect<Eligible> =>
+    Effect.suspend(() => Effect.provideContext(vet(this.known(), said), this.underway.context))
 
   private lost: Journal.JournalError | undefined
 
@@ -264,9 +292,9 @@ export class Executor {
   ): Effect.Effect<Outcome.Outcome, Refused> {
     return Effect.gen({ self: this }, function* () {
       const open = [...(this.state?.tasks.values() ?? [])].filter((task) => task.dispatch !== undefined)
-      const said = this.dated(left.map(wordOf))
+      const said = this.dated(yield* Effect.forEach(left, (each) => this.read(each), { concurrency: 16 }))
       yield* this.step([...first, ...said, ...this.healthNow(this.now())], () => {
-        for (const task of open) this.reattach(task)
+        for (const { id } of open) this.reattach(id)
         this.askAgain()
       })
       while (this.goesOn() || this.hasNews()) {
@@ -314,8 +342,9 @@ export class Executor {
     for (const each of news) {
       if (each.ack === undefined && each.command === undefined) events.push({ ...each, at } as RunEvent)
       else {
-        const { ack, command, ...told } = each
+        const { ack, command, eligible, heard, ...told } = each
         const event = { ...told, at }
+        if (eligible !== undefined || heard !== undefined) this.deciders.set(event, { eligible, heard })
         if (ack !== undefined) this.askers.set(event, ack)
         if (command !== undefined) this.words.set(event, command)
         events.push(event)
@@ -330,6 +359,20 @@ export class Executor {
     const next = nextDue(state)
     if (next === undefined || next > at) return []
     return dueBy(state, at, new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : []))))
+  }
+
+  /** Takes what somebody says, or writes down that it does not count; the reason then. */
+  private submit(made: RunEvent): string | undefined {
+    const { eligible = unvetted, heard: tell } = this.deciders.get(made) ?? {}
+    if (made._tag !== "ReviewDecided" || this.state === undefined) {
+      return asksWho(made) && eligible._tag === "Refused" ? eligible.reason : this.offer(made)
+    }
+    const { event, heard } = submitted(this.state, redacted(made, this.rules) as Of<"ReviewDecided">, eligible)
+    const refused = event === undefined ? undefined : this.offer(event)
+    const unable: Heard | undefined =
+      refused === undefined ? undefined : { _tag: "Refused", because: "invalid", reason: refused }
+    tell?.(unable ?? heard)
+    return refused ?? (heard._tag === "Refused" ? heard.reason : undefined)
   }
 
   /** Takes an event that may be refused; the reason when it was. */
@@ -459,7 +502,7 @@ export class Executor {
     const asker = this.askers.get(event)
     if (asker !== undefined) {
       // A person's word can come too late; who said it is told.
-      this.answer(event, asker, this.offer(event))
+      this.answer(event, asker, this.submit(event))
       return
     }
     const word = this.words.get(event)
@@ -487,8 +530,9 @@ export class Executor {
   private obey(event: RunEvent, word: number): void {
     this.words.delete(event)
     this.handled = [...this.handled, word]
-    const refused = this.offer(event)
-    if (refused === undefined) return
+    const refused = this.submit(event)
+    // What somebody decides and does not count says so itself.
+    if (refused === undefined || this.taken.at(-1)?._tag === "ReviewRefused") return
     const note = `A ${event._tag} that was left in the journal is refused: ${refused}`
     this.take({ _tag: "Noticed", at: event.at, subject: "", what: "refused-command", note })
   }
@@ -535,7 +579,7 @@ export class Executor {
     this.own = heard
     this.office.health.report(worker, at, end, dispatch)
     this.own = undefined
-    for (const { ack: _, command: __, ...event } of heard) this.receive({ ...event, at })
+    for (const { ack: _, command: __, eligible: _e, heard: _h, ...event } of heard) this.receive({ ...event, at })
   }
 
   /** What follows from a report of this run is taken in with it; all other changes are news. */
@@ -567,7 +611,7 @@ export class Executor {
       this.acks = []
       for (const event of events) {
         const asker = this.askers.get(event)
-        const refused = this.offer(event._tag === "Decided" ? bounded(this.known(), event) : event)
+        const refused = this.submit(event._tag === "Decided" ? bounded(this.known(), event) : event)
         if (asker !== undefined) {
           this.answer(event, asker, refused)
           continue
@@ -591,7 +635,7 @@ export class Executor {
   }
 
   /** Gives an order again that was under way when the run was cut off. */
-  private reattach({ id }: TaskState): void {
+  private reattach(id: string): void {
     const task = this.known().tasks.get(id)
     const again = task === undefined ? undefined : reattach(this.hands, task)
     if (again === undefined) return

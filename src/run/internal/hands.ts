@@ -34,4 +34,6 @@ export interface Hands {
   readonly begin: (beginning: Beginning) => void
   readonly ask: (asking: Asking) => void
   readonly recall: (dispatch: string) => void
+  /** Gives the open order of a task again, under the same id. */
+  readonly again: (task: string) => void
 }

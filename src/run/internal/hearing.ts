@@ -16,7 +16,8 @@ import type * as Journal from "../../journal/Journal.ts"
 
 /** A run that is carried out here, as far as it is told of its journal. */
 export interface Listener {
-  readonly hear: (left: Journal.Left) => void
+  /** Looks at word, and answers with what tells it to the run. */
+  readonly hear: (left: Journal.Left) => Effect.Effect<() => void>
   readonly end: (error: Journal.JournalError) => void
 }
 
@@ -34,16 +35,26 @@ export interface Hearing {
 /** How often word is looked for although the journal has not said that there is any. */
 const backup = "30 seconds"
 
+/** So much word is looked at at once; it is told in the order in which it was left. */
+const atOnce = 16
+
+const nothing = Effect.succeed(() => {})
+
 /** Hands out what was left. What cannot be read just now is looked at again. */
 const look = (journal: Service, live: ReadonlyMap<string, Listener>): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (live.size === 0) return Effect.void
-    return Effect.match(journal.commands(), {
-      onSuccess: (commands) => {
-        for (const command of commands) live.get(command.run)?.hear(command)
-      },
-      onFailure: () => {}
-    })
+    return journal.commands().pipe(
+      Effect.flatMap((commands) =>
+        Effect.forEach(commands, (command) => live.get(command.run)?.hear(command) ?? nothing, { concurrency: atOnce })
+      ),
+      Effect.match({
+        onSuccess: (tells) => {
+          for (const tell of tells) tell()
+        },
+        onFailure: () => {}
+      })
+    )
   })
 
 /** The hearing of an office, which ends with the scope. */

@@ -6,6 +6,7 @@
 import type * as Deferred from "effect/Deferred"
 
 import type { RunEvent } from "../RunEvent.ts"
+import type { Eligible, Heard } from "./submitting.ts"
 
 type Told = Extract<
   RunEvent,
@@ -19,7 +20,14 @@ type Told = Extract<
       | "Decided"
       | "DecisionFailed"
       | "HealthChanged"
+      | "ReviewOpened"
       | "ReviewDecided"
+      | "ReviewWithdrawn"
+      | "ReviewChanged"
+      | "ReviewAdvanced"
+      | "ReviewExpired"
+      | "Notified"
+      | "Parked"
       | "AutonomyChanged"
       | "CancelRequested"
       | "Noticed"
@@ -30,9 +38,12 @@ type Timeless<E> = E extends unknown ? Omit<E, "at"> : never
 
 /**
  * An event of these kinds, without its time. `ack`: who wants to know whether it was taken, with the reason when not.
- * `command`: the number of the word in the journal that says it.
+ * `command`: the number of the word in the journal that says it. `eligible`: whether who decides may; `heard`: is told what became
+ * of it before `ack` is done.
  */
 export type News = Timeless<Told> & {
   readonly ack?: Deferred.Deferred<string | undefined> | undefined
   readonly command?: number | undefined
+  readonly eligible?: Eligible | undefined
+  readonly heard?: ((heard: Heard) => void) | undefined
 }

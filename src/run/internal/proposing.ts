@@ -4,18 +4,23 @@
  * **Invariants**
  *
  * - A1. Nobody is asked about an order that cannot be made.
- * - A2. An approval holds for one worker and one digest. Any other order is asked about anew.
+ * - A2. An approval holds for one worker, one digest and one order. Any other one is asked about anew.
  *
  * @since 0.1.0
  */
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
+import type * as Autonomy from "../Autonomy.ts"
 import * as Budget from "../Budget.ts"
 import * as Contract from "../Contract.ts"
 import * as Decider from "../Decider.ts"
 import type * as Desk from "../Desk.ts"
+import * as Ladder from "../Ladder.ts"
+import * as ReviewPolicy from "../ReviewPolicy.ts"
+import type { Of } from "../RunEvent.ts"
 import type { RunState, TaskState } from "../RunState.ts"
+import { nextReview } from "./applying/reviews.ts"
 import type { Hands } from "./hands.ts"
 import { orderFor, type Made, type Sources } from "./orders.ts"
 import { many } from "./problems.ts"
@@ -58,17 +63,51 @@ export const refuse = (
   take({ _tag: "ContractRefused", at, task, worker, note: said })
 }
 
-/** Whether a person let a worker have exactly this order. */
-export const isApproved = ({ approved }: TaskState, worker: string, { order }: Made): boolean => {
+/** By what a person let a worker have exactly this order. */
+export const approvedBy = (
+  { approved }: TaskState,
+  worker: string,
+  { order }: Made
+): TaskState["approved"][number] | undefined => {
   const digest = Contract.digest(order.contract)
-  return approved.some((each) => each.worker === worker && each.digest === digest) // A2
+  return approved.find((each) => each.worker === worker && each.digest === digest) // A2
 }
 
 /** Asks a person, whatever it is about. */
-export const ask = ({ state, take }: Pick<Hands, "state" | "take">, review: Decider.Review, at: number): void => {
+export const ask = (
+  { office, state, take }: Pick<Hands, "office" | "state" | "take">,
+  review: Decider.Review,
+  at: number
+): void => {
   const { _tag: _, task, ...rest } = review
-  const id = `${state().run}/review/${state().reviewed + 1}`
-  take({ _tag: "ReviewOpened", at, review: id, ...(task === undefined ? {} : { task }), ...rest })
+  const { digest } = review.facts
+  const to = office.spec.workers.get(typeof review.facts["worker"] === "string" ? review.facts["worker"] : "")
+  const opened: Of<"ReviewOpened"> = {
+    _tag: "ReviewOpened",
+    at,
+    review: nextReview(state()),
+    ...(task === undefined ? {} : { task }),
+    ...rest,
+    ...(typeof digest === "string" ? { digest } : {})
+  }
+  take(termed(office.desk.reviews, state(), opened, to))
+}
+
+/** A question with the rules by which it is decided, and what happens while nobody does. */
+export const termed = (
+  policy: ReviewPolicy.ReviewPolicy,
+  { requester }: Pick<RunState, "requester">,
+  opened: Of<"ReviewOpened">,
+  worker: Pick<Decider.WorkerFacts, "irreversible" | "risk"> | undefined
+): Of<"ReviewOpened"> => {
+  const { irreversible = worker?.irreversible ?? false, risk = worker?.risk ?? "low" } = opened.facts
+  const subject = { kind: opened.kind, risk: risk as Autonomy.Risk, irreversible: irreversible === true }
+  return {
+    ...opened,
+    terms: ReviewPolicy.terms(policy, subject),
+    steps: Ladder.arm(ReviewPolicy.ladder(policy, subject), opened.at),
+    ...(requester === undefined ? {} : { requester })
+  }
 }
 
 /** Asks a person to let a worker have an order, with what is ordered. `known`: the order, where it is made already. */

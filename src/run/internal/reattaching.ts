@@ -5,6 +5,7 @@
  */
 import * as EffectResult from "effect/Result"
 
+import * as Contract from "../Contract.ts"
 import type { TaskState } from "../RunState.ts"
 import { type Answer, failure } from "./attempt.ts"
 import { beginning } from "./carrying.ts"
@@ -13,7 +14,6 @@ import { unknown } from "./dispatch.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import type { News } from "./news.ts"
 import { type Made, orderFor } from "./orders.ts"
-import { isApproved } from "./proposing.ts"
 
 /** It is given again, under the same id, or it is over: a report says why. */
 export type Reattached =
@@ -24,7 +24,7 @@ export type Reattached =
 export const reattach = (hands: Hands, task: TaskState): Reattached | undefined => {
   const { dispatch: open } = task
   if (open === undefined) return undefined
-  const { digest, id, recalled, worker } = open
+  const { digest, grant, id, recalled, worker } = open
   const over = ({ outcome, result }: Answer, why: string): Reattached => {
     const note = `${worker} cannot be given ${id} again: ${why}`
     const attempts = task.attempts + 1
@@ -44,9 +44,12 @@ export const reattach = (hands: Hands, task: TaskState): Reattached | undefined 
     post === undefined
       ? EffectResult.fail(`CONTRACT_INVALID: there is no worker ${worker}`)
       : orderFor(hands.sources(), post.seat, hands.state(), task, task.dispatches)
-  const bound = task.approved.some((each) => each.worker === worker && each.digest !== undefined)
+  // Journals of before approvals were used up have them beside the order.
+  const old = task.approved.filter((each) => each.review === undefined && each.worker === worker)
+  const digests = grant === undefined ? old.map((each) => each.digest) : [grant.digest]
+  const bound = digests.some((each) => each !== undefined)
   const made = EffectResult.flatMap(again, (made): EffectResult.Result<Made, string> =>
-    bound && !isApproved(task, worker, made)
+    bound && !digests.includes(Contract.digest(made.order.contract))
       ? EffectResult.fail(`it is not the order that a person let ${worker} have`)
       : EffectResult.succeed(made)
   )

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 
 import type * as Journal from "../../journal/Journal.ts"
 import { Problem, sentences } from "./problems.ts"
+import { RefusedBecause } from "./vocabulary.ts"
 
 /**
  * What a run was asked to begin with is not what its desk takes, or an option of it is not what it can be.
@@ -174,13 +175,19 @@ export type RunError = Journal.VersionConflict | Journal.JournalError
  * **Details**
  *
  * - `command`: what was said, as in `the decision of r1/review/1`. `reason`: the field, what was there, and what is allowed.
+ * - `because`: of a decision, what kind of refusal it is.
  *
  * @category errors
  * @since 0.1.0
  */
 export class CommandRefused extends Schema.TaggedError<CommandRefused>("espalier/run/Run/CommandRefused")(
   "CommandRefused",
-  { run: Schema.String, command: Schema.String, reason: Schema.String }
+  {
+    run: Schema.String,
+    command: Schema.String,
+    reason: Schema.String,
+    because: Schema.optionalKey(RefusedBecause)
+  }
 ) {
   override get message(): string {
     return `${this.command} is refused: ${this.reason}`

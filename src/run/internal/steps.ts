@@ -38,6 +38,20 @@ const subjectOf = (event: RunEvent): string => {
     case "EffectSettled":
     case "EffectQuarantined":
       return event.effect
+    case "ReviewOpened":
+    case "ReviewDecided":
+    case "ReviewVoted":
+    case "ReviewAdvanced":
+    case "ReviewExpired":
+    case "ReviewWithdrawn":
+    case "ReviewChanged":
+    case "ReviewRefused":
+    case "GrantStalled":
+    case "Notified":
+      return event.review
+    case "Parked":
+    case "Unparked":
+      return event.dispatch
     case "TimerSet":
     case "TimerFired":
       return event.timer
@@ -107,6 +121,26 @@ const whatOf = (event: RunEvent): string => {
       return `asked, ${event.kind}${event.task === undefined ? "" : ` of ${event.task}`}`
     case "ReviewDecided":
       return `${event.decision} by ${event.by}`
+    case "ReviewVoted":
+      return `a vote to ${event.decision} by ${event.by}`
+    case "ReviewAdvanced":
+      return `${event.what}, stage ${event.stage + 1}`
+    case "ReviewExpired":
+      return `expired, ${event.action}`
+    case "ReviewWithdrawn":
+      return `withdrawn${event.by === undefined ? "" : ` by ${event.by}`}`
+    case "ReviewChanged":
+      return `${event.what} by ${event.by}`
+    case "ReviewRefused":
+      return `${event.decision} by ${event.by} refused, ${event.because}`
+    case "GrantStalled":
+      return `an approval ${event.what}`
+    case "Notified":
+      return `${event.ok ? "told" : "not told"}, ${event.what}`
+    case "Parked":
+      return "waits for answers"
+    case "Unparked":
+      return `begun anew at ${event.worker}`
     case "TaskEnded":
       return event.status
     case "HealthChanged":

@@ -228,7 +228,8 @@ export const ReviewKind = Schema.Literals([
   "budget-increase",
   "scope-reduction",
   "reconciliation",
-  "routing"
+  "routing",
+  "plan-approval"
 ])
 
 /**
@@ -257,7 +258,9 @@ export const ReviewReason = Schema.Literals([
   "conflict",
   "no-route",
   "unknown-effect",
-  "untrusted-state"
+  "untrusted-state",
+  "gate",
+  "asked"
 ])
 
 /**
@@ -276,17 +279,84 @@ export type ReviewReason = typeof ReviewReason.Type
  * - `retry`: the task is tried anew, with the note as its hint.
  * - `accept-partial`: what there is stands.
  * - `answer`: the answer is handed to the worker; of an effect, it has happened and this came of it.
+ * - `edit`: approved, with other arguments than those that were proposed.
  *
  * @category models
  * @since 0.1.0
  */
-export const Decision = Schema.Literals(["approve", "reject", "retry", "accept-partial", "answer"])
+export const Decision = Schema.Literals(["approve", "reject", "retry", "accept-partial", "answer", "edit"])
 
 /**
  * @category models
  * @since 0.1.0
  */
 export type Decision = typeof Decision.Type
+
+/**
+ * How a question to people was closed: decided, left without an answer until its last deadline, taken back, or put again in
+ * another form.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ReviewEnd = Schema.Literals(["decided", "expired", "withdrawn", "superseded"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type ReviewEnd = typeof ReviewEnd.Type
+
+/**
+ * What is done about a question that nobody has answered in time: as if it was rejected, its task ends, it stays open, or
+ * as if it was approved.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const FinalAction = Schema.Literals(["reject", "halt", "hold", "approve"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type FinalAction = typeof FinalAction.Type
+
+/**
+ * Why what somebody decided does not count.
+ *
+ * **Details**
+ *
+ * - `already-decided`, `expired`, `withdrawn`, `superseded`: the question is closed. `not-open`: there is none of this name.
+ * - `stale-revision`, `digest-mismatch`: it was decided on what the question was, or on something that it never was.
+ * - `idempotency-mismatch`: the same key came with another decision before.
+ * - `not-a-reviewer`, `self-approval`, `reviewers-unavailable`: who decided may not, or nobody can tell now.
+ * - `invalid`: it is no answer to the question; `invalid-edits`: the changes cannot be made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const RefusedBecause = Schema.Literals([
+  "already-decided",
+  "expired",
+  "withdrawn",
+  "superseded",
+  "not-open",
+  "stale-revision",
+  "digest-mismatch",
+  "idempotency-mismatch",
+  "not-a-reviewer",
+  "self-approval",
+  "reviewers-unavailable",
+  "invalid",
+  "invalid-edits"
+])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type RefusedBecause = typeof RefusedBecause.Type
 
 /**
  * What is chosen by somebody who may be asked only once: a route, a plan, a decomposition, one value of a conflict.

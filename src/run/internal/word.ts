@@ -13,11 +13,14 @@ import type { News } from "./news.ts"
 import { show } from "./problems.ts"
 
 /** What may be said from outside. */
-export type FromOutside = Extract<News, { readonly _tag: "ReviewDecided" | "AutonomyChanged" | "CancelRequested" }>
+export type FromOutside = Extract<
+  News,
+  { readonly _tag: "ReviewDecided" | "ReviewWithdrawn" | "ReviewChanged" | "AutonomyChanged" | "CancelRequested" }
+>
 
 /** The word for a run that says something. */
 export const commandOf = (run: string, at: number, said: FromOutside): Journal.Command => {
-  const { ack: _, command: __, ...told } = said
+  const { ack: _, command: __, eligible: _e, heard: _h, ...told } = said
   const { data, type } = toRecord({ ...told, at } as RunEvent)
   return { run, type, at, data, ...(told._tag === "ReviewDecided" ? { review: told.review } : {}) }
 }
@@ -28,6 +31,8 @@ export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
   const event = EffectResult.isSuccess(read) ? read.success : undefined
   switch (event?._tag) {
     case "ReviewDecided":
+    case "ReviewWithdrawn":
+    case "ReviewChanged":
     case "AutonomyChanged":
     case "CancelRequested": {
       const { at: _, ...told } = event

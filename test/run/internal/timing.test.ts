@@ -27,7 +27,7 @@ const waiting = (timers: ReadonlyArray<readonly [string, number]>, deadlineAt?: 
   ])
 
 const told = (state: RunState.RunState, at: number) =>
-  dueBy(state, at, new Set()).map((event) => `${event._tag} ${event.subject} ${event.due}`)
+  dueBy(state, at, new Set()).map((event) => `${event._tag} ${"subject" in event ? event.subject : ""} ${event.due}`)
 
 describe("What is due", () => {
   const table: ReadonlyArray<

@@ -8,7 +8,17 @@
 import * as Budget from "../../Budget.ts"
 import type { Envelope } from "../../Result.ts"
 import type { PlannedTask } from "../../RunEvent.ts"
-import type { EffectState, GroupState, ReviewState, RunState, TaskState, TimerState, Try } from "../../RunState.ts"
+import type {
+  ClosedReview,
+  EffectState,
+  GrantState,
+  GroupState,
+  ReviewState,
+  RunState,
+  TaskState,
+  TimerState,
+  Try
+} from "../../RunState.ts"
 import { TaskEnd } from "../vocabulary.ts"
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
@@ -22,6 +32,9 @@ export type Draft = Writable<
     | "ready"
     | "groups"
     | "reviews"
+    | "closed"
+    | "grants"
+    | "asks"
     | "timers"
     | "health"
     | "load"
@@ -36,6 +49,9 @@ export type Draft = Writable<
   readonly ready: Set<string>
   readonly groups: Map<string, GroupState>
   readonly reviews: Map<string, ReviewState>
+  readonly closed: Map<string, ClosedReview>
+  readonly grants: Map<string, GrantState>
+  readonly asks: Map<string, { readonly task: string; readonly review: string }>
   readonly timers: Array<TimerState>
   readonly health: Map<string, RunState["health"] extends ReadonlyMap<string, infer H> ? H : never>
   readonly load: Map<string, number>
@@ -54,6 +70,9 @@ export const copy = (state: RunState): Draft => ({
   ready: new Set(state.ready),
   groups: new Map(state.groups),
   reviews: new Map(state.reviews),
+  closed: new Map(state.closed),
+  grants: new Map(state.grants),
+  asks: new Map(state.asks),
   timers: [...state.timers],
   health: new Map(state.health),
   load: new Map(state.load),

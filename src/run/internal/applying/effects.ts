@@ -25,7 +25,7 @@ export const unsettledTwin = (
 }
 
 export const intended = (draft: Draft, task: TaskState, event: Of<"EffectIntended">): string | undefined => {
-  const { at, digest, dispatch, effect, name, recovery } = event
+  const { at, digest, dispatch, effect, grant, name, recovery } = event
   if (task.dispatch?.id !== dispatch) return `${dispatch} is not open`
   if (task.dispatch.recalled !== undefined) return `${dispatch} is called back`
   const known = draft.effects.get(effect)
@@ -47,6 +47,8 @@ export const intended = (draft: Draft, task: TaskState, event: Of<"EffectIntende
   const bytes = weigh(effect, next)
   const large = outgrown(draft, bytes, "this effect")
   if (large !== undefined) return large
+  // An approval is used up by what it was for.
+  if (grant !== undefined && !draft.grants.delete(grant)) return `${grant} lets nothing be done any more`
   draft.size += bytes
   draft.effects.set(effect, next)
   return undefined

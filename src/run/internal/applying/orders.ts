@@ -79,7 +79,7 @@ export const reused = (draft: Draft, task: TaskState, event: Of<"Reused">): stri
 }
 
 export const dispatched = (draft: Draft, task: TaskState, event: Of<"Dispatched">): string | undefined => {
-  const { deadlineAt, digest, limits, worker } = event
+  const { deadlineAt, digest, grant, limits, worker } = event
   const wrong = notRouted(task, worker)
   if (wrong !== undefined) return wrong
   const id = `${draft.run}/${task.id}/${task.dispatches + 1}`
@@ -89,13 +89,22 @@ export const dispatched = (draft: Draft, task: TaskState, event: Of<"Dispatched"
   const over = Budget.reserve(draft.ledger, { id, accounts, amount: event.reserved ?? {} })
   if (over !== undefined) return over.message
   const { blocked: _b, routed: _, ...rest } = task
+  // An approval is used up by the order that it was for.
+  const approval = grant === undefined ? undefined : task.approved.find(({ review }) => review === grant)
+  if (grant !== undefined && approval === undefined) return `${grant} lets no order of ${task.id} be given`
+  if (grant !== undefined) draft.grants.delete(grant)
+  const bound =
+    grant === undefined || approval === undefined
+      ? {}
+      : { grant: { review: grant, ...(approval.digest === undefined ? {} : { digest: approval.digest }) } }
   draft.running += 1
   if (!task.expired && (task.deadlineAt ?? deadlineAt) !== undefined) draft.timed.add(task.id)
   draft.load.set(worker, (draft.load.get(worker) ?? 0) + 1)
   draft.tasks.set(task.id, {
     ...rest,
     status: "running",
-    dispatch: { id, worker, at: event.at, ...(digest === undefined ? {} : { digest }) },
+    ...(approval === undefined ? {} : { approved: task.approved.filter((each) => each !== approval) }),
+    dispatch: { id, worker, at: event.at, ...(digest === undefined ? {} : { digest }), ...bound },
     ...(task.deadlineAt === undefined && deadlineAt !== undefined ? { deadlineAt } : {}),
     dispatches: task.dispatches + 1,
     attempts: 0
@@ -144,7 +153,7 @@ export const resultOf = (result: Envelope): Pick<Try, "status" | "kind" | "reaso
 }
 
 export const reported = (draft: Draft, task: TaskState, event: Of<"Reported">): string | undefined => {
-  const { dependency, digest, dispatch: id, label, outcome, result, worker } = event
+  const { dependency, digest, dispatch: id, label, outcome, result, review, worker } = event
   const wrong = notOpen(task, id, worker)
   if (wrong !== undefined) return wrong
   const { dispatch, ...rest } = task
@@ -172,6 +181,7 @@ export const reported = (draft: Draft, task: TaskState, event: Of<"Reported">): 
       ...(dispatch?.digest === undefined ? {} : { order: dispatch.digest }),
       ...(digest === undefined ? {} : { digest }),
       ...(dependency === undefined ? {} : { dependency }),
+      ...(review === undefined ? {} : { review }),
       confidence,
       missing,
       version

@@ -15,7 +15,12 @@ import { tooSmall } from "./raising.ts"
 
 /** Why a decision is none for its question, with what would be one. */
 export const objection = (
-  { ledger, reviews }: Pick<RunState, "ledger" | "reviews">,
+  {
+    ledger,
+    reviews
+  }: Pick<RunState, "ledger"> & {
+    readonly reviews: ReadonlyMap<string, Pick<ReviewState, "allowed" | "facts" | "kind">>
+  },
   event: Of<"ReviewDecided">
 ): string | undefined => {
   const review = reviews.get(event.review)
@@ -35,7 +40,10 @@ export const undecidable = (
   allowed.includes(decision) ? undefined : `decision must be one of ${allowed.join(", ")}, got ${show(decision)}`
 
 /** A field that says nothing with this decision. */
-const misplaced = ({ kind }: ReviewState, { answer, decision, raise }: Of<"ReviewDecided">): string | undefined => {
+const misplaced = (
+  { kind }: Pick<ReviewState, "kind">,
+  { answer, decision, raise }: Of<"ReviewDecided">
+): string | undefined => {
   if (answer !== undefined && decision !== "answer") {
     return `answer must not be given with the decision ${show(decision)}, got ${show(answer)}`
   }
@@ -43,7 +51,10 @@ const misplaced = ({ kind }: ReviewState, { answer, decision, raise }: Of<"Revie
   return `raise must be given only where a budget-increase is approved, got ${show(raise)}`
 }
 
-const unanswered = (review: ReviewState, { answer, decision }: Of<"ReviewDecided">): string | undefined => {
+const unanswered = (
+  review: Pick<ReviewState, "facts" | "kind">,
+  { answer, decision }: Of<"ReviewDecided">
+): string | undefined => {
   if (decision !== "answer") return undefined
   const { choices, effect, field, question } = review.facts
   // Of what was done, anything may have come: nothing, too.
@@ -77,7 +88,7 @@ const decodeUsage = Schema.decodeUnknownResult(Usage)
 
 const unraised = (
   ledger: RunState["ledger"],
-  { facts, kind }: ReviewState,
+  { facts, kind }: Pick<ReviewState, "facts" | "kind">,
   { decision, raise }: Of<"ReviewDecided">
 ): string | undefined => {
   const { account, estimate } = facts

@@ -7,6 +7,7 @@ import type { Of } from "../../RunEvent.ts"
 import type { TaskState } from "../../RunState.ts"
 import { type Draft, hasEnded, usable } from "./draft.ts"
 import { forget } from "./effects.ts"
+import * as parking from "./parking.ts"
 import { drop } from "./timers.ts"
 
 export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): string | undefined => {
@@ -35,10 +36,12 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
   draft.timed.delete(task.id)
   draft.open -= 1
   if (task.review !== undefined) draft.reviews.delete(task.review)
+  parking.abandon(draft, task)
+  parking.forget(draft, task)
   if (task.consult?.status === "open") draft.consulting -= 1
   drop(draft, task.id)
-  const { consult, heldAt, review, timer } = task
-  const rest = [consult, heldAt, review, timer].every((each) => each === undefined) ? task : free(task)
+  const { consult, heldAt, parked, review, timer } = task
+  const rest = [consult, heldAt, parked, review, timer].every((each) => each === undefined) ? task : free(task)
   draft.tasks.set(task.id, {
     ...rest,
     ...(result === undefined ? {} : { result }),
@@ -53,7 +56,7 @@ export const end = (draft: Draft, task: TaskState, event: Of<"TaskEnded">): stri
 }
 
 /** Without what only a task that has not ended has. */
-const free = ({ consult: _c, heldAt: _h, review: _r, timer: _t, ...rest }: TaskState): TaskState => rest
+const free = ({ consult: _c, heldAt: _h, parked: _p, review: _r, timer: _t, ...rest }: TaskState): TaskState => rest
 
 // S7
 const count = (draft: Draft, id: string, status: TaskState["status"]): void => {
@@ -87,6 +90,7 @@ const release = (draft: Draft, task: TaskState, useful: boolean): void => {
 /** A task that waits for a slot, or whose last try is over. */
 export const isFree = (draft: Draft, task: TaskState): boolean =>
   task.dispatch === undefined &&
+  task.parked === undefined &&
   task.status !== "queued" &&
   task.status !== "awaiting-review" &&
   task.consult?.status !== "open" &&

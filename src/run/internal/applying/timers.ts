@@ -74,16 +74,32 @@ const nextDeadline = ({ deadlineAt, expired, tasks, timed }: RunState): number |
   return next
 }
 
-/** When the next timer is due or the next deadline is over, while somebody carries the run out. */
+/** When the next thing happens while nobody decides: a reminder, others who may decide, the end, an approval not used. */
+const nextForPeople = ({ grants, reviews }: RunState): number | undefined => {
+  let next: number | undefined
+  const sooner = (at: number | undefined) => {
+    if (at !== undefined && (next === undefined || at < next)) next = at
+  }
+  for (const { steps } of reviews.values()) sooner(steps[0]?.at)
+  for (const { stallsAt, until } of grants.values()) sooner(stallsAt ?? until)
+  return next
+}
+
+/** Whether the deadlines of a run go on: they stand still while it waits for nobody but people. */
+export const clocksRun = ({ status, timers }: Pick<RunState, "status" | "timers">): boolean =>
+  status !== "waiting" || timers.length > 0
+
+const earliest = (one: number | undefined, other: number | undefined): number | undefined =>
+  one === undefined ? other : other === undefined ? one : Math.min(one, other)
+
+/** When the next timer is due, the next deadline is over or the next step of a question comes, while the run is carried out. */
 export const nextDue = (state: RunState): number | undefined => {
-  const deadline = nextDeadline(state)
-  const timer = state.timers[0]?.due
-  return timer === undefined ? deadline : deadline === undefined ? timer : Math.min(timer, deadline)
+  const people = nextForPeople(state)
+  return clocksRun(state) ? earliest(earliest(nextDeadline(state), state.timers[0]?.due), people) : people
 }
 
 /** See `RunState.wakeAt`. */
-export const wakeAt = (state: RunState): number | undefined =>
-  state.status === "waiting" && state.timers.length > 0 ? nextDue(state) : undefined
+export const wakeAt = (state: RunState): number | undefined => (state.status === "waiting" ? nextDue(state) : undefined)
 
 /**
  * From when on the time of a run has stood still: since the last sign of whoever carries it out, or since its own timer,

@@ -52,6 +52,7 @@ const next = (state: RunState, spec: Spec, task: TaskState, room: Room): Action 
   const question = last?.question
   const delivered = last !== undefined && last.kind === undefined ? last : undefined
   if (stopping !== undefined) return windUp(state, spec, task, delivered, stopping)
+  if (task.parked !== undefined) return unpark(state, spec, task, room)
   const action = heed(task)
   if (action !== undefined) return action
   const awaited = hold(state, task, room)
@@ -89,6 +90,23 @@ const next = (state: RunState, spec: Spec, task: TaskState, room: Room): Action 
     .findLast(({ kind, outcome }) => kind === undefined && outcome === "accepted")
   if (unchecked !== undefined) return weigh(state, spec, task, unchecked, room)
   return recover(state, spec, task, last, last.kind, room)
+}
+
+/** An order with an answer to what its work has asked begins anew, once there is a free slot; or its task ends for want of one. */
+const unpark = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined => {
+  const { parked } = task
+  if (parked === undefined) return undefined
+  for (const { review, task: of } of state.asks.values()) {
+    const closed = of === task.id ? state.closed.get(review) : undefined
+    if (closed?.action !== "halt") continue
+    const why = `nobody has decided ${review} in time, and ${task.id} does not go on without`
+    return endTask(task, "failed", [{ part: task.id, reason: why }], capital(why))
+  }
+  const worker = spec.workers.get(parked.worker)
+  if (worker === undefined || room.free <= 0 || room.at(worker) <= 0) return undefined
+  room.take(state, task, worker)
+  const note = `${parked.id} begins anew at ${parked.worker}: there is an answer to what it has asked`
+  return { _tag: "Unpark", task: task.id, dispatch: parked.id, worker: parked.worker, note }
 }
 
 /** The end of a task whose group takes no new orders. */
@@ -129,6 +147,8 @@ const isUndecided = (state: RunState, spec: Spec, task: TaskState, kept: Try): b
   if (review !== undefined) return aboutResults.has(review.kind)
   return kept.kind === undefined && deliver(state, spec, task, kept, new Room(state, spec))?._tag === "Review"
 }
+
+const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 const list = (names: ReadonlyArray<string>): string => names.join(", ")
 
@@ -312,9 +332,11 @@ const keep = (task: TaskState, last: Try): Action =>
 
 /** Does what a person said, or nothing where the task simply goes on. */
 const obey = (task: TaskState, said: Answer): Action | undefined => {
-  const { by, decision, kind, note, review: id } = said
+  const { by, decision, instead, kind, note, review: id } = said
   const behind = task.tries.findLast(({ version }) => version === task.result)
-  const decided = `${by} decided ${id} (${decision}): ${note}`
+  const decided = instead === undefined ? `${by} decided ${id} (${decision}): ${note}` : note
+  if (instead === "withdrawn") return endTask(task, "cancelled", [{ part: task.id, reason: decided }], decided)
+  if (instead === "halt") return endTask(task, "failed", [{ part: task.id, reason: decided }], decided)
   switch (decision) {
     case "reject": {
       if (kind === "budget-increase" || kind === "scope-reduction") return closed(task, decided)
@@ -328,6 +350,7 @@ const obey = (task: TaskState, said: Answer): Action | undefined => {
     }
     case "accept-partial":
       return closed(task, decided)
+    case "edit":
     case "retry":
     case "answer":
       return undefined
@@ -456,6 +479,12 @@ const recover = (
 ): Action | undefined => {
   const unmade = isUnmade(last)
   const { reason: said = "no reason given" } = last
+  // What a person has not let be done is not tried in another way, nor asked about once more.
+  if (last.review !== undefined && kind === "denied") {
+    const why = `${last.worker} could not go on: ${said}`
+    const asked = state.closed.get(last.review)
+    return endTask(task, asked?.as === "withdrawn" ? "cancelled" : "rejected", [{ part: task.id, reason: why }], why)
+  }
   const failed = unmade ? said : `${last.worker} failed (${kind}: ${said})`
   if (last.account !== undefined && spec.policy.atCap === "review") {
     const worker = spec.workers.get(last.worker)

@@ -1,0 +1,179 @@
+/**
+ * What becomes of what somebody decides: it settles the question, it is one vote of several, it is known already, or it does
+ * not count.
+ *
+ * | the question | what comes | what becomes of it |
+ * |---|---|---|
+ * | open | a decision that it allows, of somebody who may | it is decided, or voted on |
+ * | open | the same key as that of a vote | the same vote: known; another one: `idempotency-mismatch` |
+ * | open | another digest; another revision | `digest-mismatch`; `stale-revision` |
+ * | open | of somebody who may not | `not-a-reviewer`, `self-approval`, `reviewers-unavailable` |
+ * | open | no answer to it; changes that cannot be made | `invalid`; `invalid-edits` |
+ * | decided | the same of the same, or with the same key | known |
+ * | decided | anything else | `already-decided`, or `idempotency-mismatch` |
+ * | expired, withdrawn, superseded | anything | `expired`, `withdrawn`, `superseded` |
+ *
+ * **Invariants**
+ *
+ * - J1. A question is decided once. What does not count changes nothing of it.
+ * - J2. What somebody may not do, or does too late, is written down, up to {@link most} times in a run.
+ * - J3. A question that needs several approvals has them of as many people. Whoever changes what is approved has the others
+ *   approve anew; where the terms say so, one of them has to be somebody else than who changed it.
+ * - J4. One rejection closes a question, unless its terms say otherwise.
+ *
+ * @since 0.1.0
+ */
+import type { Of, RefusedBecause, RunEvent } from "../RunEvent.ts"
+import type { ClosedReview, ReviewState, RunState } from "../RunState.ts"
+import { saidOf } from "./applying/reviews.ts"
+import { objection } from "./applying/saying.ts"
+import { changing } from "./changing.ts"
+import { instant, many, shorten } from "./problems.ts"
+import { expiry } from "./timing.ts"
+
+/**
+ * What somebody is told who has decided.
+ *
+ * **Details**
+ *
+ * - `Applied`: it is decided. `Voted`: `votes` of the `need` approvals are there. `Replayed`: it was known already, and
+ *   nothing was written. `Left`: another process carries the run out, and gets it.
+ *
+ * @since 0.1.0
+ */
+export type Heard =
+  | { readonly _tag: "Applied" }
+  | { readonly _tag: "Voted"; readonly votes: number; readonly need: number }
+  | { readonly _tag: "Replayed" }
+  | { readonly _tag: "Left" }
+  | { readonly _tag: "Refused"; readonly because: RefusedBecause; readonly reason: string }
+
+/** Whether who decides may. `via`: in whose place. */
+export type Eligible =
+  | { readonly _tag: "Eligible"; readonly via?: string | undefined }
+  | {
+      readonly _tag: "Refused"
+      readonly because: "not-a-reviewer" | "self-approval" | "reviewers-unavailable"
+      readonly reason: string
+    }
+
+/** What is heard, and the event that is written for it, if one is. */
+export interface Submitted {
+  readonly heard: Heard
+  readonly event?: RunEvent | undefined
+}
+
+/** How many decisions of a run that did not count are written down. */
+export const most = 200
+
+/** What was refused and is no matter of record: it says nothing about who decides. */
+const unrecorded: ReadonlySet<RefusedBecause> = new Set(["not-open", "stale-revision", "invalid", "invalid-edits"])
+
+type Deciding = Of<"ReviewDecided">
+
+/** What becomes of a decision. */
+export const submitted = (state: RunState, event: Deciding, eligible: Eligible): Submitted => {
+  const open = state.reviews.get(event.review)
+  if (open === undefined) return late(state, event)
+  const known = open.votes.find(({ key }) => key !== undefined && key === event.key)
+  if (known !== undefined) {
+    const same = known.decision === event.decision && known.by === event.by
+    return same ? replayed : refused(state, event, "idempotency-mismatch", mismatch(event))
+  }
+  if (event.digest !== undefined && event.digest !== open.digest) {
+    const reason = `${open.review} is about ${short(open.digest)}, and this is a decision about ${short(event.digest)}`
+    return refused(state, event, "digest-mismatch", reason)
+  }
+  if (event.revision !== undefined && event.revision !== open.revision) {
+    const reason = `${open.review} has changed: its revision is ${open.revision}, and this is a decision on ${event.revision}`
+    return refused(state, event, "stale-revision", reason)
+  }
+  if (eligible._tag === "Refused") return refused(state, event, eligible.because, eligible.reason)
+  const wrong = objection(state, event)
+  if (wrong !== undefined) return refused(state, event, "invalid", wrong)
+  const unchangeable = changing(open, event)
+  if (unchangeable !== undefined) return refused(state, event, "invalid-edits", unchangeable)
+  return counted(open, eligible.via === undefined ? event : { ...event, via: eligible.via })
+}
+
+const replayed: Submitted = { heard: { _tag: "Replayed" } }
+
+const short = (digest: string | undefined): string =>
+  digest === undefined ? "nothing that has a digest" : digest.slice(0, 12)
+
+const mismatch = ({ key, review }: Deciding): string =>
+  `the key ${JSON.stringify(key)} came with another decision about ${review} before`
+
+const refused = (state: RunState, event: Deciding, because: RefusedBecause, reason: string): Submitted => {
+  const heard: Heard = { _tag: "Refused", because, reason }
+  if (unrecorded.has(because) || state.refusals >= most) return { heard }
+  const { at, by, decision, principal, review } = event
+  const last = state.refusals + 1 === most ? "; from here on, what does not count is not written down any more" : ""
+  const note = `${by} decided ${review} (${decision}), which does not count: ${reason}${last}`
+  const who = principal === undefined ? {} : { principal }
+  return { heard, event: { _tag: "ReviewRefused", at, review, decision, by, ...who, because, note } }
+}
+
+/** Of a question that is closed, or never was. */
+const late = (state: RunState, event: Deciding): Submitted => {
+  const { key, review: id } = event
+  const closed = state.closed.get(id)
+  if (closed === undefined) return refused(state, event, "not-open", `the review ${id} is not open; ${openOnes(state)}`)
+  const same = closed.said === saidOf(event)
+  if (key !== undefined && key === closed.key) {
+    return same ? replayed : refused(state, event, "idempotency-mismatch", mismatch(event))
+  }
+  if (closed.as === "decided" && same && closed.by === event.by) return replayed
+  return refused(state, event, closed.as === "decided" ? "already-decided" : closed.as, howClosed(id, closed))
+}
+
+const openOnes = ({ reviews }: RunState): string =>
+  reviews.size === 0 ? "none is" : `open are ${shorten([...reviews.keys()].join(", "), 500)}`
+
+/** How a question was closed, to be told to whoever comes late. */
+export const howClosed = (id: string, { action, as, at, by, decision, instead }: ClosedReview): string => {
+  const when = instant(at) ?? `${at}`
+  switch (as) {
+    case "decided":
+      return `${id} was decided by ${by} at ${when} (${decision})`
+    case "expired":
+      return `the time of ${id} was over at ${when}: ${action === undefined ? "" : expiry[action]}`
+    case "withdrawn":
+      return `${id} was withdrawn at ${when}${by === undefined ? ", because nobody needs the answer any more" : ` by ${by}`}`
+    case "superseded":
+      return `${id} was put anew at ${when}, as ${instead}`
+  }
+}
+
+/** What is approved with a decision; a rejection is no approval. */
+const approves = (decision: Deciding["decision"]): boolean => decision === "approve" || decision === "edit"
+
+/** Counts it in. J3, J4 */
+const counted = (review: ReviewState, event: Deciding): Submitted => {
+  const { quorum = 1, separation, veto = true } = review.terms ?? {}
+  const { by, decision, edits } = event
+  const others = edits === undefined ? review.votes.filter((vote) => vote.by !== by) : []
+  if (decision === "reject" && !veto && quorum > 1) {
+    const against = others.filter((vote) => vote.decision === "reject").length + 1
+    return against < quorum ? vote(event, against, quorum) : applied(event)
+  }
+  if (!approves(decision)) return applied(event)
+  const votes = others.filter((vote) => approves(vote.decision)).length + 1
+  const editor = edits === undefined ? others.findLast((vote) => vote.edits !== undefined) : { by, edits }
+  const alone = separation === "requester-and-editor" && editor !== undefined && votes === 1
+  const need = alone ? Math.max(quorum, 2) : quorum
+  if (votes < need) return vote(event, votes, need)
+  // What was changed before is what everybody since has approved.
+  if (edits === undefined && editor?.edits !== undefined) {
+    return applied({ ...event, decision: "edit", edits: editor.edits })
+  }
+  return applied(event)
+}
+
+const applied = (event: Deciding): Submitted => ({ heard: { _tag: "Applied" }, event })
+
+const vote = (event: Deciding, votes: number, need: number): Submitted => {
+  const { _tag: _, answer: _a, grant: _g, note, raise: _r, ...rest } = event
+  const said = `${note} (${many(votes, "vote")} of ${need})`
+  return { heard: { _tag: "Voted", votes, need }, event: { _tag: "ReviewVoted", ...rest, note: said } }
+}
