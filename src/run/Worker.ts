@@ -53,6 +53,7 @@ import { Given } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, sentences, type Problem } from "./internal/problems.ts"
 import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
+import * as Review from "./Review.ts"
 
 const TypeId = "~espalier/run/Worker"
 
@@ -142,12 +143,16 @@ export interface Order<out Input = unknown> {
  * **Details**
  *
  * - `effects`: what the handler does outside goes through them. Default: those of `Effects.layerMemory`, for this once.
+ * - `people`: whom it may ask. Default: those of `Review.layerMemory`, who reject everything.
  *
  * @category models
  * @since 0.1.0
  */
 export type Prepared = Omit<Order, "allowance" | "progress"> &
-  Partial<Pick<Order, "allowance" | "progress">> & { readonly effects?: Service | undefined }
+  Partial<Pick<Order, "allowance" | "progress">> & {
+    readonly effects?: Service | undefined
+    readonly people?: Review.Service | undefined
+  }
 
 /**
  * A worker, ready to be put into a domain. `R` is what its handler needs.
@@ -333,7 +338,7 @@ const repeating = (effects: Service, repeatable: ReadonlySet<string>): Service =
 export const make = <I, IE, A, AE, E, R>(
   name: string,
   options: Options<I, IE, A, AE, E, R>
-): Worker<Exclude<R, Scope.Scope | Effects>> => {
+): Worker<Exclude<R, Scope.Scope | Effects | Review.Review>> => {
   if (typeof name !== "string" || !namePattern.test(name)) given.refuse("name", "letters, digits, '_' and '-'", name)
   given.record("options", options, options_)
   given.text("description", options.description)
@@ -368,13 +373,18 @@ export const make = <I, IE, A, AE, E, R>(
       EffectResult.map(decodeInput(order.contract.inputs), (input) => {
         const work = Effect.scoped(
           Effect.suspend(() => {
-            const { allowance = unlimited, effects, progress = Effect.void, ...given } = order
+            const { allowance = unlimited, effects, people, progress = Effect.void, ...given } = order
             const outside = repeating(effects ?? new Memory(order.run, order.task).service, repeatable)
-            return Effect.provideService(options.handle({ ...given, allowance, progress, input }), Effects, outside)
+            return options
+              .handle({ ...given, allowance, progress, input })
+              .pipe(
+                Effect.provideService(Effects, outside),
+                Effect.provideService(Review.Review, people ?? Review.memory({ run: order.run, task: order.task }))
+              )
           })
         )
         // What is left out is the same, one after the other or both at once.
-        return work as Effect.Effect<unknown, unknown, Exclude<R, Scope.Scope | Effects>>
+        return work as Effect.Effect<unknown, unknown, Exclude<R, Scope.Scope | Effects | Review.Review>>
       }),
     encodeOutput: encoder(Schema.toCodecJson(options.output)),
     schemas: () => [jsonSchema(options.input), jsonSchema(options.output)]

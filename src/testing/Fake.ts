@@ -58,6 +58,7 @@ import { readDuration } from "../internal/options.ts"
 import type { Effects } from "../run/Effects.ts"
 import { Given } from "../run/internal/given.ts"
 import * as Result from "../run/Result.ts"
+import type { Review } from "../run/Review.ts"
 import * as Worker from "../run/Worker.ts"
 import * as Outage from "./Outage.ts"
 
@@ -253,7 +254,7 @@ export interface Fake<out I = unknown, out A = unknown, out R = unknown> extends
 export const worker = <I = unknown, IE = unknown, A = Schema.Json, AE = unknown, E = never, R = never>(
   name: string,
   options: Options<I, IE, A, AE, E, R> = {}
-): Fake<I, A, Exclude<R, Scope.Scope | Effects>> => {
+): Fake<I, A, Exclude<R, Scope.Scope | Effects | Review>> => {
   given.record("options", options)
   const { answers = [], failures, latency, otherwise, outage, what = name, ...rest } = options
   if (typeof answers !== "function") given.list("answers", answers)

@@ -2,7 +2,7 @@ import { Deferred, Effect, Fiber, Schema, type Scope, Stream } from "effect"
 import type { Duration } from "effect"
 import { TestClock } from "effect/testing"
 import { Journal } from "espalier/journal"
-import { Desk, Domain, type Effects, Plan, Run, type RunEvent, Worker } from "espalier/run"
+import { Desk, Domain, type Effects, Plan, type Review, Run, type RunEvent, Worker } from "espalier/run"
 
 export const Text = Schema.Struct({ text: Schema.String })
 
@@ -13,7 +13,7 @@ export const worker = <R = never>(
   name: string,
   handle: Handle<R>,
   options: Partial<Omit<Worker.Options<unknown, unknown, string, string, never, never>, "handle">> = {}
-): Worker.Worker<Exclude<R, Scope.Scope | Effects.Effects>> =>
+): Worker.Worker<Exclude<R, Scope.Scope | Effects.Effects | Review.Review>> =>
   Worker.make(name, {
     description: `The worker ${name}`,
     capabilities: ["work"],

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Result as EffectResult, Schema, type Scope } from "effect"
 import { Failure } from "espalier"
-import { type Effects, Result, Worker } from "espalier/run"
+import { type Effects, Result, type Review, Worker } from "espalier/run"
 import { Fake, WorkerSuite } from "espalier/testing"
 
 import { elapse } from "../run/desks.ts"
@@ -16,7 +16,7 @@ const half = <R = never>(
   options: Partial<Pick<Worker.Options<never, never, never, never, never, never>, "attemptTimeout">> & {
     readonly output?: Schema.Codec<unknown, unknown>
   } = {}
-): Worker.Worker<Exclude<R, Scope.Scope | Effects.Effects>> =>
+): Worker.Worker<Exclude<R, Scope.Scope | Effects.Effects | Review.Review>> =>
   Worker.make("half", {
     description: "Halves an even number",
     input: Number_,

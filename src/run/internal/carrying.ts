@@ -255,6 +255,7 @@ export const beginning = (
   order.progress = pulse.beat
   const outside = hands.outside.session(order.task, order.dispatch)
   order.effects = outside.service
+  order.people = { run: order.run, task: order.task, ask: (asked) => outside.questions.ask(asked) }
   return {
     worker,
     order: order as Order,

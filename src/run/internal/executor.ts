@@ -25,9 +25,11 @@ import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
 import type { TaskState } from "../RunState.ts"
 import { applyEvent, applySaid, type Draft } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
+import { nextReview } from "./applying/reviews.ts"
 import { nextDue, wakeAt } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
-import { carryOut } from "./carrying.ts"
+import { failure } from "./attempt.ts"
+import { carryOut, withdraw } from "./carrying.ts"
 import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
@@ -39,6 +41,7 @@ import { byReference, type Store, store } from "./outputs.ts"
 import { Outside } from "./outside.ts"
 import { sealed } from "./plain.ts"
 import { many } from "./problems.ts"
+import { termed } from "./proposing.ts"
 import { reattach } from "./reattaching.ts"
 import { redacted } from "./redacting.ts"
 import { reread } from "./rereading.ts"
@@ -146,7 +149,8 @@ export class Executor {
     this.version = state?.version ?? 0
     this.listed = new Listed(state)
     this.underway = new Underway(office.staff, () => this.known(), this.tell)
-    this.outside = new Outside({ run, journal, store, state: () => this.known(), tell: this.tell })
+    const { park } = this.underway
+    this.outside = new Outside({ run, journal, store, state: () => this.known(), tell: this.tell, park })
     this.hands = {
       office,
       outside: this.outside,
@@ -363,6 +367,7 @@ export class Executor {
 
   /** Takes what somebody says, or writes down that it does not count; the reason then. */
   private submit(made: RunEvent): string | undefined {
+    if (made._tag === "ReviewOpened") return this.offer(this.asked(made))
     const { eligible = unvetted, heard: tell } = this.deciders.get(made) ?? {}
     if (made._tag !== "ReviewDecided" || this.state === undefined) {
       return asksWho(made) && eligible._tag === "Refused" ? eligible.reason : this.offer(made)
@@ -373,6 +378,14 @@ export class Executor {
       refused === undefined ? undefined : { _tag: "Refused", because: "invalid", reason: refused }
     tell?.(unable ?? heard)
     return refused ?? (heard._tag === "Refused" ? heard.reason : undefined)
+  }
+
+  /** A question of the work of an order, with its name and its terms. */
+  private asked(made: Of<"ReviewOpened">): Of<"ReviewOpened"> {
+    const state = this.known()
+    const { spec, desk } = this.office
+    const worker = spec.workers.get(state.tasks.get(made.task ?? "")?.dispatch?.worker ?? "")
+    return termed(desk.reviews, state, { ...made, review: nextReview(state) }, worker)
   }
 
   /** Takes an event that may be refused; the reason when it was. */
@@ -519,11 +532,35 @@ export class Executor {
       const note = `The answer to ${consult} is not used: ${refused}`
       return this.take({ _tag: "Noticed", at, subject, what: "late-answer", note })
     }
+    if (event._tag === "Parked") return this.park(event)
     this.take(event)
     if (event._tag !== "Reported") return
     this.underway.over(event.dispatch)
+    withdraw(this.hands, ({ dispatch }) => dispatch === event.dispatch, event.at, `${event.dispatch} is over`)
     this.assess(event)
     this.overruns(event)
+  }
+
+  /** The work of an order has stopped, to wait for answers; or to end, where it was called back meanwhile. */
+  private park(event: Of<"Parked">): void {
+    const { at, dispatch, task, usage = {}, worker } = event
+    const refused = this.offer(event)
+    this.underway.over(dispatch)
+    if (refused === undefined) return void this.office.health.report(worker, at, "interrupted", dispatch)
+    const { outcome, result } = failure("transient", refused, "cancelled")
+    const note = `${dispatch} at ${worker} has stopped: ${refused}`
+    const attempts = (this.known().tasks.get(task)?.attempts ?? 0) + 1
+    this.receive({
+      _tag: "Reported",
+      at,
+      task,
+      dispatch,
+      worker,
+      attempts,
+      outcome,
+      result: { ...result, usage },
+      note
+    })
   }
 
   /** Takes word in. What cannot be taken is told, and gone from the journal all the same. */

@@ -110,7 +110,8 @@ const subjects: { readonly [K in ReviewKind]: string } = {
   "budget-increase": "whether a budget is raised",
   "scope-reduction": "whether requirements are dropped",
   reconciliation: "what is true where accounts differ",
-  routing: "who goes on"
+  routing: "who goes on",
+  "plan-approval": "whether a plan is carried out"
 }
 
 const longestName = 120

@@ -14,6 +14,7 @@ import { type Accepted, localName, type Task } from "../Coordinator.ts"
 import type * as Desk from "../Desk.ts"
 import type { Service } from "../Effects.ts"
 import type * as Outcome from "../Outcome.ts"
+import type * as Review from "../Review.ts"
 import type { RunState, TaskState } from "../RunState.ts"
 import type { MissingInput, Order, Prepared, PreviousError } from "../Worker.ts"
 import type { Contracts } from "./contracts.ts"
@@ -102,6 +103,7 @@ export interface Made {
     allowance?: Order["allowance"]
     progress?: Order["progress"]
     effects?: Service | undefined
+    people?: Review.Service | undefined
   }
   readonly work: Effect.Effect<unknown, unknown, unknown>
 }

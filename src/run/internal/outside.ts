@@ -12,8 +12,9 @@ import * as Stream from "effect/Stream"
 
 import * as Artefacts from "../../journal/Artefacts.ts"
 import type * as Journal from "../../journal/Journal.ts"
+import type { JournalError } from "../../journal/Journal.ts"
 import type { Service } from "../Effects.ts"
-import type { EffectRecovery } from "../RunEvent.ts"
+import type { EffectRecovery, RunEvent } from "../RunEvent.ts"
 import type { EffectState, RunState } from "../RunState.ts"
 import { unsettledTwin } from "./applying/effects.ts"
 import { EffectError } from "./effectErrors.ts"
@@ -21,6 +22,7 @@ import { fromRecord, patience } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Store } from "./outputs.ts"
 import { type Book, type Entry, type Intent, type Known, type Pending, perform } from "./performing.ts"
+import { Questions } from "./questioning.ts"
 import { bytesOf } from "./showing.ts"
 
 /** What is needed of the executor of a run. */
@@ -30,6 +32,8 @@ export interface Surroundings {
   readonly store: Store
   readonly state: () => RunState
   readonly tell: (news: News) => void
+  /** Has the work of an order interrupted once it can be. */
+  readonly park: (dispatch: string, questions: Questions) => void
 }
 
 /** The effects of one run that are under way in this process, or being written. */
@@ -69,6 +73,14 @@ const shown = (args: Schema.Json): { arguments: Schema.Json } | { largeArguments
 const patiently = <A, E extends { readonly isRetryable: boolean }>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.retry(effect, { schedule: patience, while: ({ isRetryable }) => isRetryable })
 
+/** The event of a version. */
+const recorded = ({ journal, run }: Surroundings, version: number): Effect.Effect<RunEvent | undefined, JournalError> =>
+  journal.read(run, { from: version, to: version }).pipe(
+    Stream.runHead,
+    patiently,
+    Effect.map((found) => (Option.isNone(found) ? undefined : EffectResult.getOrUndefined(fromRecord(found.value))))
+  )
+
 /** What of an order is not known. */
 export interface Doubt {
   readonly name: string
@@ -84,6 +96,7 @@ export class Session implements Book {
   private readonly outside: Outside
   private readonly dispatch: string
   private readonly doubts = new Map<string, Doubt>()
+  readonly questions: Questions
   private stuck: EffectError | undefined
   private closed = false
 
@@ -93,6 +106,17 @@ export class Session implements Book {
     this.task = task
     this.dispatch = dispatch
     this.pending = outside.pending
+    const { around } = outside
+    this.questions = new Questions({
+      task,
+      dispatch,
+      state: around.state,
+      tell: around.tell,
+      recorded: (version) => recorded(around, version),
+      refusal: () => this.refusal("")?.detail,
+      rest: this.rest,
+      park: () => around.park(dispatch, this.questions)
+    })
     const { effects } = outside.around.state()
     if (effects.size === 0) return
     for (const [id, { name, recovery, status, task: of }] of effects) {
@@ -186,14 +210,12 @@ export class Session implements Book {
 
   /** What came of an effect, from the event that says it. */
   private read(name: string, version: number): Effect.Effect<Schema.Json | undefined, EffectError> {
-    const { journal, run, store } = this.outside.around
+    const { around } = this.outside
+    const { store } = around
     const busy = (detail: string) => new EffectError({ effect: name, reason: "busy", detail })
-    return journal.read(run, { from: version, to: version }).pipe(
-      Stream.runHead,
-      patiently,
+    return recorded(around, version).pipe(
       Effect.mapError(({ message }) => busy(`what is recorded of it cannot be read: ${message}`)),
-      Effect.flatMap((recorded): Effect.Effect<Schema.Json | undefined, EffectError> => {
-        const event = Option.isNone(recorded) ? undefined : EffectResult.getOrUndefined(fromRecord(recorded.value))
+      Effect.flatMap((event): Effect.Effect<Schema.Json | undefined, EffectError> => {
         if (event?._tag === "ReviewDecided") return Effect.succeed(event.answer)
         if (event?._tag !== "EffectSettled") return Effect.fail(busy(`there is no record of it at version ${version}`))
         const { value, valueRef } = event

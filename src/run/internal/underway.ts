@@ -19,6 +19,7 @@ import { counted, dispatch, type Finished, leftBehind, report, unknown } from ".
 import type { Beginning } from "./hands.ts"
 import type { News } from "./news.ts"
 import { overdue } from "./problems.ts"
+import type { Questions } from "./questioning.ts"
 import type { Staff } from "./staff.ts"
 
 const lost = ({ order, worker }: Beginning, cause: Cause.Cause<never>, rules: Redaction): News => {
@@ -82,6 +83,15 @@ export class Underway {
     this.fibers.delete(dispatch)
   }
 
+  /** Interrupts the work of an order that waits for answers, once it can be. */
+  readonly park = (dispatch: string, questions: Questions): void => {
+    this.fork(
+      Effect.map(questions.quiet, (quiet) => {
+        if (quiet) this.fibers.get(dispatch)?.interruptUnsafe()
+      })
+    )
+  }
+
   /** Interrupts everything, and waits until it has stopped. */
   readonly interrupt: Effect.Effect<void> = Effect.suspend(() =>
     this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
@@ -126,6 +136,20 @@ export class Underway {
     terms.outside.close()
     const task = this.state().tasks.get(order.task)
     const reason = task?.dispatch?.id === order.dispatch ? task.dispatch.recalled : undefined
+    if (reason === undefined && task !== undefined && terms.outside.questions.parking) {
+      const left = unsettled ? leftBehind : ""
+      const note = `${order.dispatch} at ${worker} waits for answers to what it has asked${left}`
+      return Effect.map(terms.allowance.used, (usage) =>
+        this.tell({
+          _tag: "Parked",
+          task: order.task,
+          dispatch: order.dispatch,
+          worker,
+          ...(Object.keys(usage).length === 0 ? {} : { usage }),
+          note
+        })
+      )
+    }
     if (reason === undefined || task === undefined) {
       // Nobody called it back, so the run is being put down.
       return Effect.map(terms.allowance.used, (usage) => {
