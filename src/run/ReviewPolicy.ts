@@ -331,6 +331,7 @@ const usualNames = Struct.keys(usual)
 
 const asked: { readonly [K in ReviewKind]: Ladder.Asked } = {
   "action-approval": "approval",
+  "plan-approval": "approval",
   "result-acceptance": "approval",
   question: "question",
   escalation: "approval",

@@ -28,8 +28,8 @@ import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
 import { type Eligible, type Heard, submitted, type Submitted } from "./submitting.ts"
-import { asksWho, vet } from "./vetting.ts"
 import { configuration } from "./tiering.ts"
+import { asksWho, vet } from "./vetting.ts"
 import { commandOf, type FromOutside } from "./word.ts"
 
 /** What somebody said, in the words of whoever said it. */
