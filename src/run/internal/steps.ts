@@ -18,9 +18,6 @@ const subjectOf = (event: RunEvent): string => {
     case "Reported":
     case "Overrun":
       return event.dispatch
-    case "ReviewOpened":
-    case "ReviewDecided":
-      return event.review
     case "Consulted":
     case "Decided":
     case "DecisionFailed":
