@@ -345,8 +345,11 @@ describe("serve", () => {
       const events = yield* history("r1").pipe(Effect.provideService(Journal.Journal, here))
       assert.strictEqual(events.filter(({ _tag }) => _tag === "ReviewDecided").length, 1)
       // And one that comes later is refused by what the journal has.
-      const late = yield* Effect.flip(Run.decide(retry("r1")).pipe(Effect.provideService(Journal.Journal, others[1]!)))
-      assert.strictEqual(late._tag, "CommandRefused")
+      const say = Effect.provideService(Journal.Journal, others[1]!)
+      const late = yield* Effect.flip(Run.decide({ ...retry("r1"), by: "bob" }).pipe(say))
+      assert.strictEqual(late._tag === "CommandRefused" ? late.because : late._tag, "already-decided")
+      // The same one of the same is known.
+      assert.deepStrictEqual(yield* Run.decide(retry("r1")).pipe(say), { _tag: "Replayed" })
     }).pipe(Effect.scoped)
   )
 
@@ -368,7 +371,7 @@ describe("serve", () => {
       )
       assert.deepStrictEqual(notes, [
         'Word number 1 that was left in the journal is none that a run takes: "Reported"',
-        "A ReviewDecided that was left in the journal is refused: the review r1/review/7 is not open"
+        "A ReviewDecided that was left in the journal is refused: the review r1/review/7 is not open; open are r1/review/1"
       ])
       assert.deepStrictEqual(yield* journal.commands(), [])
       yield* Run.decide(retry("r1"))

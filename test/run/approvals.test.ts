@@ -205,7 +205,9 @@ describe("an approval", () => {
           note: ""
         }
         const state = fold([begun, opened, said])
-        assert.deepStrictEqual(state.tasks.get("a")?.approved, [{ worker: "d.one", digest: "d1" }])
+        assert.deepStrictEqual(state.tasks.get("a")?.approved, [
+          { worker: "d.one", digest: "d1", review: "r1/review/1" }
+        ])
         const [given] = Decider.decide(state, spec)
         assert.deepInclude(given, { _tag: "Dispatch", worker: "d.one" })
         assert.strictEqual(given?._tag === "Dispatch" ? given.approval?.kind : "", "action-approval")

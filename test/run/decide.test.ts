@@ -38,7 +38,7 @@ describe("Run", () => {
     )
 
     const refused: ReadonlyArray<readonly [string, Partial<Run.Deciding>, string]> = [
-      ["of another review", { review: "r1/review/2" }, "the review r1/review/2 is not open"],
+      ["of another review", { review: "r1/review/2" }, "the review r1/review/2 is not open; open are r1/review/1"],
       [
         "that was not asked for",
         { decision: "approve" },
@@ -65,11 +65,24 @@ describe("Run", () => {
       Effect.gen(function* () {
         yield* start
         const reject = Run.decide({ review: "r1/review/1", decision: "reject", by })
-        yield* reject
-        assert.include((yield* Effect.flip(reject)).message, "the review r1/review/1 is not open")
+        const retry = Run.decide({ review: "r1/review/1", decision: "retry", by })
+        const refused = Effect.gen(function* () {
+          const before = yield* history("r1")
+          // What is known already is no second decision.
+          assert.deepStrictEqual(yield* reject, { _tag: "Replayed" })
+          assert.deepStrictEqual(yield* history("r1"), before)
+          const error = yield* Effect.flip(retry)
+          assert.strictEqual(error._tag === "CommandRefused" ? error.because : error._tag, "already-decided")
+          assert.include(error.message, "r1/review/1 was decided by ada at 1970-01-01T00:00:00.000Z (reject)")
+          const [told, ...more] = (yield* history("r1")).slice(before.length)
+          assert.deepInclude(told, { _tag: "ReviewRefused", review: "r1/review/1", decision: "retry", by })
+          assert.deepStrictEqual(more, [])
+        })
+        assert.deepStrictEqual(yield* reject, { _tag: "Applied" })
+        yield* refused
         const outcome = yield* resume
         assert.deepStrictEqual([outcome.status, outcome.stopReason], ["failed", "rejected-by-reviewer"])
-        assert.include((yield* Effect.flip(reject)).message, "the run is over: failed")
+        yield* refused
       }).pipe(memory)
     )
 

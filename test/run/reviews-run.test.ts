@@ -381,7 +381,11 @@ describe("reviews of a run", () => {
         { decision: "answer" },
         'decision must be one of approve, reject, retry, got "answer"'
       ],
-      ["a review that is not open", { review: "r1/review/2" }, "the review r1/review/2 is not open"],
+      [
+        "a review that is not open",
+        { review: "r1/review/2" },
+        "the review r1/review/2 is not open; open are r1/review/1"
+      ],
       ["an id that is none", { review: "r1" }, "review must be an id such as RUN/review/1"],
       ["nobody", { by: " " }, "by must be a text that is not empty"]
     ]
@@ -398,10 +402,24 @@ describe("reviews of a run", () => {
       Effect.gen(function* () {
         const desk = guarded([says(Result.needsReview("draft", missing))], [task("a")])
         yield* Run.start(desk, r1)
+        const refused = Effect.gen(function* () {
+          assert.deepStrictEqual(yield* say("approve"), { _tag: "Replayed" })
+          const error = yield* Effect.flip(say("reject"))
+          assert.strictEqual(error._tag === "CommandRefused" ? error.because : error._tag, "already-decided")
+          assert.include(error.message, "r1/review/1 was decided by ann at ")
+        })
         yield* say("approve")
-        assert.include((yield* Effect.flip(say("reject"))).message, "is not open")
+        yield* refused
         yield* Run.resume(desk, "r1", { log: false })
-        assert.include((yield* Effect.flip(say("reject"))).message, "the run is over: completed")
+        yield* refused
+        assert.strictEqual((yield* of("ReviewDecided")).length, 1)
+        assert.deepStrictEqual(
+          (yield* of("ReviewRefused")).map(({ because, decision }) => [decision, because]),
+          [
+            ["reject", "already-decided"],
+            ["reject", "already-decided"]
+          ]
+        )
       }).pipe(memory)
     )
   })

@@ -4,7 +4,7 @@ import { Journal } from "espalier/journal"
 import { Office, Plan, Result, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
-import { elapse, history, memory, short, task } from "./desks.ts"
+import { elapse, history, memory, settle, short, task } from "./desks.ts"
 import { begin, deskOf, ends, of, options, pass, resume, rows } from "./living.ts"
 
 const plan = (tasks: ReadonlyArray<Plan.Task<string>>) => Plan.make<string>(tasks)
@@ -184,7 +184,7 @@ describe("A second executor", () => {
 describe("A word that is not one", () => {
   const huge = "x".repeat(1_100_000)
   const table: ReadonlyArray<readonly [string, Partial<Run.Deciding>, string]> = [
-    ["of an unknown review", { review: "r1/review/9" }, "the review r1/review/9 is not open"],
+    ["of an unknown review", { review: "r1/review/9" }, "the review r1/review/9 is not open; open are r1/review/1"],
     [
       "that is not allowed",
       { decision: "approve" },
@@ -203,6 +203,31 @@ describe("A word that is not one", () => {
       assert.strictEqual(error._tag, "CommandRefused")
       assert.include(error.message, reason)
       assert.deepStrictEqual(yield* history("r1"), before)
+    })
+  /** The same again is known; another one is refused, and that is all that is written. */
+  const late = (office?: Office.Office<string>) =>
+    Effect.gen(function* () {
+      const before = yield* history("r1")
+      assert.deepStrictEqual(yield* Run.decide(retry, { office }), { _tag: "Replayed" })
+      assert.deepStrictEqual(yield* history("r1"), before)
+      const others = [
+        { ...retry, by: "bob" },
+        { ...retry, decision: "reject" }
+      ] as const
+      for (const other of others) {
+        const error = yield* Effect.flip(Run.decide(other, { office }))
+        assert.strictEqual(error._tag === "CommandRefused" ? error.because : error._tag, "already-decided")
+        assert.include(error.message, "r1/review/1 was decided by ada at ")
+      }
+      // Where the run is carried out a refusal is told before it is written.
+      yield* settle
+      const events = yield* history("r1")
+      assert.deepStrictEqual(events.slice(0, before.length), before)
+      const told = events.slice(before.length)
+      assert.lengthOf(told, others.length)
+      for (const [index, { by, decision, review }] of others.entries()) {
+        assert.deepInclude(told[index], { _tag: "ReviewRefused", review, decision, by, because: "already-decided" })
+      }
     })
 
   it.effect.each(table)("R-215 %s is refused, and nothing is written", ([, fields, reason]) =>
@@ -224,21 +249,21 @@ describe("A word that is not one", () => {
         const run = yield* begin(Run.startIn(office, options))
         yield* refused(reason, { ...retry, ...fields }, office)
         yield* Run.decide(retry, { office })
-        yield* refused("the review r1/review/1 is not open", retry, office)
+        yield* late(office)
         yield* pass("10 seconds")
         assert.strictEqual((yield* run.join).status, "completed")
-        yield* refused("the run is over: completed", retry, office)
+        yield* late(office)
       }).pipe(Effect.scoped, memory)
   )
 
-  it.effect("R-215 twice is refused the second time, and a late one, too", () =>
+  it.effect("R-215 twice is known the second time, and another one is refused and told, also late", () =>
     Effect.gen(function* () {
       const { built } = beside()
       yield* elapse(Run.start(built, options), "1 minute")
       yield* Run.decide(retry)
-      yield* refused("the review r1/review/1 is not open", { ...retry, by: "bob" })
+      yield* late()
       yield* elapse(resume(built), "1 minute")
-      yield* refused("the run is over: completed", retry)
+      yield* late()
     }).pipe(memory)
   )
 })

@@ -23,6 +23,13 @@ const dues = (events: ReadonlyArray<RunEvent.RunEvent>) =>
 
 const ended = ({ endedAt, status, stopReason }: Outcome.Outcome) => [status, stopReason, endedAt]
 
+/** Questions that wait for 30 days, and remind nobody before. */
+const patient = ReviewPolicy.make({
+  ladders: {
+    low: Ladder.make({ stages: [{ to: ["anyone"], after: 0 }], final: { after: "30 days", action: "reject" } })
+  }
+})
+
 describe("The deadline of a run that waits for a timer of its own", () => {
   const within = (deadlineMillis: number, tasks = [task("a"), task("b", { needs: ["a"], after: "2 days" })]) =>
     deskOf([echo()], plan(tasks), { limits: { deadlineMillis } })
@@ -94,7 +101,8 @@ describe("The deadline of a run that waits for a timer of its own", () => {
           dispatch === "r1/ask/1" ? Fake.fail("denied") : task === "ask" ? Fake.never : task
       })
       const built = deskOf([one], plan([task("ask"), task("b", { after: "1 day" })]), {
-        limits: { deadlineMillis: 3 * day }
+        limits: { deadlineMillis: 3 * day },
+        reviews: patient
       })
       const both = yield* Run.start(built, options)
       assert.deepStrictEqual([both.status, both.wakeAt, both.reviews.length], ["waiting", day, 1])
@@ -102,7 +110,7 @@ describe("The deadline of a run that waits for a timer of its own", () => {
       const person = yield* resume(built)
       assert.deepStrictEqual(
         [person.status, person.wakeAt, ends(person).join()],
-        ["waiting", undefined, "ask open,b accepted"]
+        ["waiting", 30 * day, "ask open,b accepted"]
       )
       yield* TestClock.adjust("20 days")
       assert.strictEqual((yield* resume(built)).status, "waiting")
@@ -125,7 +133,8 @@ describe("The deadline of a run that waits for a timer of its own", () => {
         limits: { deadlineMillis: 3 * day }
       })
       const both = yield* Run.start(built, options)
-      assert.deepStrictEqual([both.status, both.wakeAt], ["waiting", 3 * day])
+      // Before that, somebody is reminded of the question.
+      assert.deepStrictEqual([both.status, both.wakeAt], ["waiting", day / 2])
       yield* TestClock.adjust("1 day")
       yield* Run.decide({ review: "r1/review/1", decision: "retry", by: "ada" })
       yield* TestClock.adjust("10 days")

@@ -306,19 +306,20 @@ describe("The list of runs", () => {
       const runs = Effect.flatMap(Journal.Journal, (journal) => journal.runs({ order: "due", dueBy: day }))
       assert.deepStrictEqual(
         (yield* runs).map(({ run, wakeAt }) => [run, wakeAt]),
-        [["r1", day]]
+        // Before the timer, somebody is reminded of the question.
+        [["r1", day / 2]]
       )
       yield* Run.changeTier("r1", { from: "medium", to: "low", who: "ada", why: "Careful" })
       yield* TestClock.adjust("1 day")
-      assert.deepStrictEqual(waits(yield* resume(built)), ["waiting", 2 * day])
+      assert.deepStrictEqual(waits(yield* resume(built)), ["waiting", 1.5 * day])
       assert.deepStrictEqual(yield* runs, [])
       yield* Run.cancel("r1", { by: "ada" })
       yield* resume(built)
       assert.deepStrictEqual(listings, [
         "running undefined",
-        `waiting ${day}`,
-        // A person is asked about the task that had waited.
-        `waiting ${2 * day}`,
+        `waiting ${day / 2}`,
+        // What comes next is another reminder of the question.
+        `waiting ${1.5 * day}`,
         "running undefined",
         "cancelled undefined"
       ])

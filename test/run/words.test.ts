@@ -187,8 +187,10 @@ describe("word", () => {
         of(events, "ReviewDecided").map(({ by }) => by),
         ["ada"]
       )
-      const notes = of(events, "Noticed").filter(({ what }) => what === "refused-command")
-      assert.strictEqual(notes.length, 1)
+      assert.deepStrictEqual(
+        of(events, "ReviewRefused").map(({ because, by }) => [by, because]),
+        [["bo", "already-decided"]]
+      )
       assert.deepStrictEqual(yield* here.commands(), [])
     }).pipe(Effect.scoped)
   )

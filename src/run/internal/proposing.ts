@@ -133,13 +133,11 @@ export const propose = (hands: Hands, review: Decider.Review, at: number, known?
 }
 
 /** Why the order is asked about although the worker was approved for the task. */
-const anew = ({ answers, approved }: TaskState, worker: string): string => {
-  const index = approved.findLastIndex((each) => each.worker === worker)
-  if (index < 0) return ""
-  // Each approval of an action has its answer.
-  const said = answers.filter(({ decision, kind }) => kind === "action-approval" && decision === "approve")[index]
-  const before = said === undefined ? "an earlier approval" : said.review
-  return approved[index]?.digest === undefined
+const anew = ({ approved }: TaskState, worker: string): string => {
+  const last = approved.findLast((each) => each.worker === worker)
+  if (last === undefined) return ""
+  const { digest, review: before = "an earlier approval" } = last
+  return digest === undefined
     ? `; asked anew, as ${before} does not say which order it let ${worker} have`
     : `; asked anew, as ${before} let ${worker} have another order than this one`
 }

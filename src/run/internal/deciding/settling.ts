@@ -239,6 +239,16 @@ const give = (
 /** Whether a person let a worker have some order of a task. Which one it was is looked at when there is one to give. */
 const isApproved = ({ approved }: TaskState, name: string): boolean => approved.some(({ worker }) => worker === name)
 
+/** Whom people have let have some order of a task, also where that is used up by now. */
+const approvedFor = ({ answers, approved, tries }: TaskState): ReadonlySet<string> => {
+  const found = new Set(approved.map(({ worker }) => worker))
+  for (const { decision, kind, tries: before } of answers) {
+    const used = kind === "action-approval" && decision === "approve" ? tries[before] : undefined
+    if (used?.dispatch !== undefined) found.add(used.worker)
+  }
+  return found
+}
+
 /** What stands between a task and a worker whose action needs somebody's word. */
 const gated = (
   state: RunState,
@@ -279,8 +289,8 @@ const gated = (
   const because = [`risk ${risk}`, `autonomy ${state.tier}`]
   if (irreversible) because.push("it cannot be undone")
   if (lowConfidence) because.push(`it builds on ${of}, whose confidence is only ${confidence}`)
-  const others = task.approved.flatMap((each) => (each.worker === name ? [] : [each.worker]))
-  if (others.length > 0) because.push(`what was approved was for ${list([...new Set(others)])}`)
+  const others = [...approvedFor(task)].filter((each) => each !== name)
+  if (others.length > 0) because.push(`what was approved was for ${list(others)}`)
   const asked = `${name} may do ${task.id} only with a person's approval (${because.join(", ")}); ${why}`
   const facts = { worker: name, risk, irreversible, tier: state.tier, confidence, requester, batchable }
   return review(task, "action-approval", "autonomy", ["approve", "reject"], asked, facts)
