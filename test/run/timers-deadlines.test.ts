@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { type Outcome, Plan, Run, type RunEvent } from "espalier/run"
+import { Ladder, type Outcome, Plan, ReviewPolicy, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
 import { elapse, history, memory, task } from "./desks.ts"
