@@ -143,7 +143,7 @@ export class Questions {
     for (let still = 0; still < turns;) {
       yield* Effect.yieldNow
       still += 1
-      for (const written of [...this.opening.values()]) {
+      for (const written of this.opening.values()) {
         yield* Deferred.await(written)
         still = 0
       }
