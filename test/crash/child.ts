@@ -6,7 +6,7 @@
  */
 import { writeSync } from "node:fs"
 
-import { Cause, Effect, Exit, Fiber, Layer, Option, Schedule } from "effect"
+import { Clock, Cause, Effect, Exit, Fiber, Layer, Option, Schedule } from "effect"
 import { Artefacts, Journal } from "espalier/journal"
 import { Host, Office, Run, type RunEvent } from "espalier/run"
 
@@ -49,7 +49,9 @@ const untilRest = (journal: Journal.Journal["Service"]): Effect.Effect<"over" | 
       const open = listed.filter(({ status }) => !isOver(status))
       const stuck = open.find(({ reason, status }) => status === "suspended" && reason !== "asked")
       if (stuck !== undefined) return yield* Effect.fail(new Error(`${stuck.run} is suspended: ${stuck.reason}`))
-      if (left.length === 0 && open.every(({ status, wakeAt }) => status === "waiting" && wakeAt === undefined)) {
+      // What comes hours later is a reminder of a question.
+      const soon = (yield* Clock.currentTimeMillis) + 3_600_000
+      if (left.length === 0 && open.every(({ status, wakeAt = Infinity }) => status === "waiting" && wakeAt > soon)) {
         return open.length === 0 ? "over" : "waiting"
       }
       // Real time: the list is all that tells of runs that the host takes up by itself.

@@ -214,7 +214,7 @@ export const wrongIn = (state: State): string | undefined =>
 const wrongOrder = (
   before: State,
   after: State,
-  { dispatch, task: id, worker: name }: RunEvent.Of<"Dispatched">,
+  { dispatch, grant, task: id, worker: name }: RunEvent.Of<"Dispatched">,
   spec: Decider.Spec
 ): string | undefined => {
   const task = after.tasks.get(id)!
@@ -240,7 +240,10 @@ const wrongOrder = (
   const had = task.tries.slice(task.ladder).filter((each) => each.dispatch !== undefined && each.worker === name).length
   if (had >= spec.policy.dispatchesPerWorker) return `L1: ${name} has had ${id} ${had} times`
   const { _tag: needed } = Autonomy.decide(after.tier, { risk: worker.risk, irreversible: worker.irreversible })
-  const allowed = task.approved.some((each) => each.worker === name)
+  // An approval is used up by the order that it let be given.
+  const approved = before.tasks.get(id)!.approved.filter((each) => each.worker === name)
+  const allowed = approved.some(({ review }) => grant === undefined || review === grant)
+  if (grant !== undefined && task.approved.some(({ review }) => review === grant)) return `${grant} is not used up`
   const confirmed = task.confirmed.findLast((each) => each.worker === name)?.allowed === true
   if (needed !== "Run" && !allowed && !(needed === "Confirm" && confirmed))
     return `${dispatch}: nobody let ${name} do it`

@@ -345,9 +345,11 @@ export const withdrawn = (draft: Draft, event: Of<"ReviewWithdrawn">): string | 
   }
   const task = draft.tasks.get(subject)
   if (task?.review !== id) return undefined
-  const { heldAt: _h, review: _r, ...rest } = task
+  const { deadlineAt, heldAt = at, review: _, ...rest } = task
   draft.due.add(subject)
-  draft.tasks.set(subject, { ...rest, status: "ready" })
+  if (deadlineAt !== undefined && !task.expired) draft.timed.add(subject)
+  const moved = deadlineAt === undefined ? {} : { deadlineAt: deadlineAt + (at - heldAt) }
+  draft.tasks.set(subject, { ...rest, status: "ready", ...moved })
   return undefined
 }
 
