@@ -26,7 +26,7 @@ import type { TaskState } from "../RunState.ts"
 import { applyEvent, applySaid, type Draft } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
 import { nextReview } from "./applying/reviews.ts"
-import { nextDue, wakeAt } from "./applying/timers.ts"
+import { isSoon, nextDue } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
 import { failure } from "./attempt.ts"
 import { carryOut, withdraw } from "./carrying.ts"
@@ -320,8 +320,7 @@ export class Executor {
   private goesOn(): boolean {
     const state = this.known()
     if (state.status !== "waiting") return state.status === "running"
-    const next = wakeAt(state)
-    return next !== undefined && next - this.now() <= this.waitForMillis && !this.stopping
+    return !this.stopping && isSoon(state, this.now(), this.waitForMillis)
   }
 
   /** Whether something has come in the moment in which there was nothing left to do but to wait for people. */

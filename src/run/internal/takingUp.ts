@@ -13,7 +13,7 @@ import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { isFinished, type RunState } from "../RunState.ts"
 import { Tiers, type TiersInvalid } from "../Tiers.ts"
-import { wakeAt } from "./applying/timers.ts"
+import { isSoon, wakeAt } from "./applying/timers.ts"
 import { make } from "./executor.ts"
 import { many } from "./problems.ts"
 import { readRun } from "./reading.ts"
@@ -83,7 +83,7 @@ export const takeUp: (
   const left = yield* journal.commands(run)
   const at = Math.floor(yield* Clock.currentTimeMillis)
   const wakes = wakeAt(state)
-  const sleeps = state.status === "waiting" && (wakes === undefined || wakes - at > waitForMillis)
+  const sleeps = state.status === "waiting" && !isSoon(state, at, waitForMillis)
   if (sleeps && left.length === 0 && known !== undefined) return known
   const executor = yield* make(office, journal, run, { onEvent, waitForMillis }, state, fold)
   const input = desk.decodeInput(fold.input())

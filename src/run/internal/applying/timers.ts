@@ -102,6 +102,15 @@ export const nextDue = (state: RunState): number | undefined => {
 export const wakeAt = (state: RunState): number | undefined => (state.status === "waiting" ? nextDue(state) : undefined)
 
 /**
+ * Whether a run that waits is waited for here: when what comes next is due, or is a timer of its own and soon. What comes while
+ * nobody decides is waited for by nobody; whoever looks after runs takes them up for it.
+ */
+export const isSoon = (state: RunState, now: number, waitForMillis: number): boolean => {
+  const next = wakeAt(state)
+  return next !== undefined && next - now <= (state.timers.length > 0 ? waitForMillis : 0)
+}
+
+/**
  * From when on the time of a run has stood still: since the last sign of whoever carries it out, or since its own timer,
  * for which it waited, was due.
  */
