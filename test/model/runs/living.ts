@@ -223,9 +223,10 @@ class Living {
       if (done.value.status !== "waiting") return this.complain(`a session ends as ${done.value.status}`)
       if (shared !== undefined && shared.live.size > 0) this.complain("a run that waits is carried out")
       const { wakeAt } = done.value
-      if (wakeAt !== undefined && waitFor === "Infinity") this.complain(`nobody waits for ${wakeAt}`)
+      const own = done.value.reviews.length === 0
+      if (wakeAt !== undefined && own && waitFor === "Infinity") this.complain(`nobody waits for ${wakeAt}`)
       // Too early, too late, or just in time.
-      const wait = wakeAt === undefined || next() < 0.3 ? 0 : Math.max(0, wakeAt - this.machine.now)
+      const wait = wakeAt === undefined || !own || next() < 0.3 ? 0 : Math.max(0, wakeAt - this.machine.now)
       yield* Effect.sleep(wait + (wakeAt !== undefined && next() < 0.3 ? 0 : below(30_000)))
       const [open] = (yield* Run.outcome("r1")).reviews
       if (open !== undefined) yield* answer({ ...open, _tag: "ReviewOpened" })
