@@ -9,6 +9,7 @@ import * as Stream from "effect/Stream"
 
 import * as Journal from "../journal/Journal.ts"
 import { fromRecord } from "../run/internal/log.ts"
+import { meaningOf } from "../run/internal/meanings.ts"
 import { shortened } from "../run/internal/problems.ts"
 import { plain } from "../run/internal/text.ts"
 import { wordOf } from "../run/internal/word.ts"
@@ -21,6 +22,7 @@ export type Said = Pick<Of<"ReviewDecided">, "review" | "decision" | "by" | "ans
 export interface Asked {
   readonly review: string
   readonly facts: Of<"ReviewOpened">["facts"]
+  readonly dispatch?: string | undefined
   readonly claimed?: Said | undefined
 }
 
@@ -42,7 +44,10 @@ export const askedOf = Effect.fnUntraced(function* (run: string, to: number) {
     Effect.sync(() => {
       if (recorded.type !== "ReviewOpened" && recorded.type !== "ReviewDecided") return
       const event = EffectResult.getOrUndefined(fromRecord(recorded))
-      if (event?._tag === "ReviewOpened") open.set(event.review, { review: event.review, facts: event.facts })
+      if (event?._tag === "ReviewOpened") {
+        const { dispatch, facts, review } = event
+        open.set(review, { review, facts, ...(dispatch === undefined ? {} : { dispatch }) })
+      }
       if (event?._tag !== "ReviewDecided") return
       open.delete(event.review)
       decided.push(saidOf(event))
@@ -56,45 +61,6 @@ export const askedOf = Effect.fnUntraced(function* (run: string, to: number) {
   }
   return { open: [...open.values()], decided }
 })
-
-/** What a decision does, in a few words. */
-export const meaningOf = (kind: ReviewKind, decision: Decision, facts: Asked["facts"]): string => {
-  const group = kind === "routing"
-  switch (decision) {
-    case "approve":
-      return kind === "action-approval"
-        ? "the worker gets the order"
-        : kind === "budget-increase"
-          ? "the account is raised by what is given as raise"
-          : kind === "scope-reduction"
-            ? "what may be dropped is dropped, and the task is tried anew"
-            : "the result is accepted"
-    case "reject":
-      return kind === "budget-increase"
-        ? "nothing more is spent of the account"
-        : kind === "scope-reduction"
-          ? "the task ends with what there is"
-          : group
-            ? "the group is stopped with what there is"
-            : "the task ends as rejected"
-    case "retry":
-      return typeof facts["effect"] === "string"
-        ? "it has not happened, and is done"
-        : "the task is tried anew, with the note as a hint"
-    case "accept-partial":
-      return typeof facts["field"] === "string" ? "the field is left out" : "what there is stands"
-    case "answer":
-      return typeof facts["effect"] === "string"
-        ? "it has happened, and the answer is what came of it"
-        : group
-          ? "the group goes on with the answer"
-          : typeof facts["field"] === "string"
-            ? "the field has the value of the answer"
-            : "the worker gets the answer"
-    case "edit":
-      return "approved with the arguments as they are changed"
-  }
-}
 
 /** The longest sight of a value. */
 const longest = 500
@@ -113,9 +79,9 @@ export const saidText = ({ answer, by, decision, note, raise }: Said): string =>
 export const factLines = (
   kind: ReviewKind,
   allowed: ReadonlyArray<Decision>,
-  { claimed, facts }: Asked
+  { claimed, dispatch, facts }: Asked
 ): ReadonlyArray<string> => [
   ...Object.entries(facts).map(([name, value]) => `           ${plain(name)}: ${valueText(value)}`),
-  ...allowed.map((decision) => `           may ${decision}: ${meaningOf(kind, decision, facts)}`),
+  ...allowed.map((decision) => `           may ${decision}: ${meaningOf({ kind, facts, dispatch }, decision)}`),
   ...(claimed === undefined ? [] : [`           decided: ${saidText(claimed)} (not taken in yet)`])
 ]

@@ -1,5 +1,5 @@
 /**
- * Asking people from inside a worker, and telling a run what they say.
+ * Asking people from inside a worker, and what people do with what they are asked.
  *
  * A handler asks through {@link ask}. The question is written into the journal, the order ends for now, and nothing of it stays
  * in memory: days may pass, and the process may be another one. Once somebody has decided, the same order, under the same id,
@@ -20,6 +20,11 @@
  * | somebody rejected it | `Rejected`, with the reason |
  * | nobody decided in time | `Expired`; where its policy says `halt`, the task has ended instead |
  * | somebody took it back | `Withdrawn` |
+ *
+ * The other side is that of people. {@link queue} has what all runs of a journal ask, {@link get} one question with all that
+ * is needed to decide it; {@link decide} and {@link decideAll} answer. {@link claim}, {@link release}, {@link reassign},
+ * {@link extend} and {@link withdraw} change how a question is handled. They need nothing but the journal, and nobody has to
+ * carry the run out meanwhile.
  *
  * **Invariants**
  *
@@ -66,6 +71,37 @@
  * await Effect.runPromise(Effect.provide(program, Journal.layerMemory)) // => ["waiting", "Which name is right?", "Anne", 1]
  * ```
  *
+ * **Example** (What is there to be decided, and what silence does)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Journal } from "espalier/journal"
+ * import { Desk, Domain, Plan, Review, Run, Worker } from "espalier/run"
+ *
+ * const send = Worker.make("send", {
+ *   description: "Sends the letter",
+ *   risk: "high",
+ *   input: Schema.Struct({}),
+ *   output: Schema.String,
+ *   handle: () => Effect.succeed("sent")
+ * })
+ * const desk = Desk.make("letters", {
+ *   version: "1",
+ *   input: Schema.Struct({}),
+ *   domains: [Domain.make("post", { workers: [send] })],
+ *   coordinator: Plan.make([{ id: "send", worker: "post.send", objective: "Send it" }])
+ * })
+ *
+ * const program = Effect.gen(function* () {
+ *   yield* Run.start(desk, { id: "r1", input: {} })
+ *   const { items } = yield* Review.queue({ mine: "ann" })
+ *   const whole = yield* Review.get(items[0]?.review ?? "")
+ *   yield* Review.claim(whole.review, { by: "ann" })
+ *   return [whole.path.join(" / "), whole.risk, whole.decisions[0]?.does, whole.silence?.does]
+ * })
+ * await Effect.runPromise(Effect.provide(program, Journal.layerMemory)) // => ["letters / post.send / send", "high", "the worker gets the order", "it counts as not approved, and nothing is done"]
+ * ```
+ *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
@@ -82,7 +118,30 @@ import type { Asked, Closing } from "./internal/questioning.ts"
 import { ReviewError } from "./internal/reviewErrors.ts"
 import type { Decision, FinalAction } from "./RunEvent.ts"
 
-export { ReviewError } from "./internal/reviewErrors.ts"
+export { decide, type Deciding, type Taken } from "./internal/commanding.ts"
+export { BatchRefused, ReviewError, ReviewNotFound } from "./internal/reviewErrors.ts"
+export {
+  claim,
+  decideAll,
+  type Each,
+  extend,
+  reassign,
+  type Refusals,
+  release,
+  type Speaking,
+  withdraw
+} from "./internal/reviewing.ts"
+export {
+  type Closed,
+  type Filter,
+  get,
+  type Item,
+  type Page,
+  type Previous,
+  queue,
+  type Voted,
+  type Whole
+} from "./internal/reviewQueue.ts"
 
 /**
  * What came of a question.

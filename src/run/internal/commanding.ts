@@ -27,13 +27,13 @@ import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
-import { type Eligible, type Heard, submitted, type Submitted } from "./submitting.ts"
+import { type Eligible, type Heard, submitted, type Submitted, unheard } from "./submitting.ts"
 import { configuration } from "./tiering.ts"
 import { asksWho, vet } from "./vetting.ts"
 import { commandOf, type FromOutside } from "./word.ts"
 
 /** What somebody said, in the words of whoever said it. */
-const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?: string }): string => {
+export const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?: string }): string => {
   switch (said._tag) {
     case "ReviewDecided":
       return `the decision of ${said.review}`
@@ -93,7 +93,8 @@ const considered = (state: RunState, event: RunEvent, eligible: Eligible): Submi
     const next = applySaid(copy(state), said.event)
     return typeof next === "string" ? { heard: { _tag: "Refused", because: "invalid", reason: next } } : said
   }
-  if (eligible._tag === "Refused") return { heard: eligible }
+  const refusal = asksWho(event) ? unheard(state, event.review, eligible) : undefined
+  if (refusal !== undefined) return { heard: refusal }
   const next = applySaid(copy(state), event)
   if (next === alreadyAsked) return { heard: { _tag: "Replayed" } }
   if (typeof next !== "string") return { heard: { _tag: "Applied" }, event }
@@ -113,7 +114,7 @@ export const command = Effect.fnUntraced(function* (
     new CommandRefused({ run, command: named(run, news), reason, ...(because === undefined ? {} : { because }) })
   const answer = (heard: Heard): Effect.Effect<Taken, CommandRefused> =>
     heard._tag === "Refused"
-      ? Effect.fail(refuse(heard.reason, news._tag === "ReviewDecided" ? heard.because : undefined))
+      ? Effect.fail(refuse(heard.reason, asksWho(news) ? heard.because : undefined))
       : Effect.succeed(heard)
   const wrong = unreadable(news)
   if (wrong !== undefined) return yield* refuse(wrong)

@@ -46,7 +46,7 @@ import { reattach } from "./reattaching.ts"
 import { redacted } from "./redacting.ts"
 import { reread } from "./rereading.ts"
 import { standingNews } from "./standingNews.ts"
-import { type Eligible, type Heard, submitted } from "./submitting.ts"
+import { type Eligible, type Heard, submitted, unheard } from "./submitting.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
 import { asksWho, type Judged, vet } from "./vetting.ts"
@@ -369,7 +369,10 @@ export class Executor {
     if (made._tag === "ReviewOpened") return this.offer(this.asked(made))
     const { eligible = unvetted, heard: tell } = this.deciders.get(made) ?? {}
     if (made._tag !== "ReviewDecided" || this.state === undefined) {
-      return asksWho(made) && eligible._tag === "Refused" ? eligible.reason : this.offer(made)
+      const refusal = this.state !== undefined && asksWho(made) ? unheard(this.state, made.review, eligible) : undefined
+      if (refusal === undefined) return this.offer(made)
+      tell?.(refusal)
+      return refusal.reason
     }
     const { event, heard } = submitted(this.state, redacted(made, this.rules) as Of<"ReviewDecided">, eligible)
     const refused = event === undefined ? undefined : this.offer(event)

@@ -31,8 +31,11 @@ export interface Folded extends Read {
   readonly references: ReadonlyMap<string, number>
 }
 
+/** Is shown each event with the state that it led to; that state changes with the next one. */
+export type Look = (event: RunEvent, state: Draft) => void
+
 /** Folds a run from its journal, up to a version where one is given. An event that somebody has changed ends it. */
-const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined) {
+const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined, look?: Look | undefined) {
   const journal = yield* Journal.Journal
   const fold = Outcome.fold()
   const references = new Map<string, number>()
@@ -53,6 +56,7 @@ const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined)
       if (typeof next === "string") return untrusted(`a ${event.success._tag} that cannot have happened: ${next}`)
       state = next
       fold.add(event.success)
+      look?.(event.success, next)
       const reference = referred(event.success)
       if (reference !== undefined) references.set(reference.hash, recorded.version)
       return Effect.void
@@ -64,7 +68,7 @@ const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined)
 })
 
 /** Folds a run from its journal. What is large is there by reference. */
-export const foldRun = (run: string) => foldTo(run, undefined)
+export const foldRun = (run: string, look?: Look | undefined) => foldTo(run, undefined, look)
 
 /** As {@link foldRun}, as the run was after its event `version`. */
 export const foldAt = Effect.fnUntraced(function* (run: string, version: number) {

@@ -46,7 +46,14 @@ export type Heard =
   | { readonly _tag: "Voted"; readonly votes: number; readonly need: number }
   | { readonly _tag: "Replayed" }
   | { readonly _tag: "Left" }
-  | { readonly _tag: "Refused"; readonly because: RefusedBecause; readonly reason: string }
+  | Refusal
+
+/** What somebody is told whose word does not count. */
+export interface Refusal {
+  readonly _tag: "Refused"
+  readonly because: RefusedBecause
+  readonly reason: string
+}
 
 /** Whether who decides may. `via`: in whose place. */
 export type Eligible =
@@ -112,6 +119,18 @@ const refused = (state: RunState, event: Deciding, because: RefusedBecause, reas
   const note = `${by} decided ${review} (${decision}), which does not count: ${reason}${last}`
   const who = principal === undefined ? {} : { principal }
   return { heard, event: { _tag: "ReviewRefused", at, review, decision, by, ...who, because, note } }
+}
+
+/** Why what somebody says about a question without deciding it does not count. */
+export const unheard = (
+  { closed, reviews }: Pick<RunState, "closed" | "reviews">,
+  id: string,
+  eligible: Eligible
+): Refusal | undefined => {
+  const before = reviews.has(id) ? undefined : closed.get(id)
+  if (before === undefined) return eligible._tag === "Refused" ? eligible : undefined
+  const { as } = before
+  return { _tag: "Refused", because: as === "decided" ? "already-decided" : as, reason: howClosed(id, before) }
 }
 
 /** Of a question that is closed, or never was. */

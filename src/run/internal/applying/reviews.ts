@@ -377,9 +377,9 @@ export const changed = (draft: Draft, event: Of<"ReviewChanged">): string | unde
       const most = review.terms?.extensions ?? 2
       if (review.extended >= most) return `${id} has been extended ${review.extended} times, and no more is allowed`
       if (!(millis > 0)) return `${id} is extended by nothing`
-      const { held: _, ...open } = review
+      if (!review.steps.some((step) => step.what === "expire")) return `${id} has no deadline that could be later`
       draft.reviews.set(id, {
-        ...open,
+        ...review,
         revision,
         extended: review.extended + 1,
         steps: Ladder.extend(review.steps, millis)
