@@ -51,8 +51,14 @@
  *   input: Schema.Struct({}),
  *   output: Schema.String,
  *   handle: () =>
- *     Effect.map(Review.ask({ name: "which", question: "Which name is right?", choices: ["Ann", "Anne"] }), (reply) =>
- *       reply._tag === "Answered" ? reply.value : "nobody"
+ *     Effect.map(
+ *       Review.ask({
+ *         name: "which",
+ *         question: "Which name is right?",
+ *         choices: ["Ann", "Anne"],
+ *         schema: Schema.String
+ *       }),
+ *       (reply) => (reply._tag === "Answered" ? reply.value : "nobody")
  *     )
  * })
  * const desk = Desk.make("names", {
