@@ -2,8 +2,12 @@
  * Tells people that they are asked something, and what came of it.
  *
  * A `Notifier` is a list of channels. {@link send} tries each of them, never fails, and answers with what came of it: a
- * channel that is out of order keeps neither the others nor the run from going on. Whoever keeps the notices sends those
- * again that have not gone out, so that a notice comes at least once, and its `id` tells when it comes twice.
+ * channel that is out of order keeps neither the others nor the run from going on.
+ *
+ * Provide one around `Run.start`, `Run.resume` or `Host.serve`, and the runs that are carried out there tell people: that
+ * they are asked, reminded, not needed any more, what was decided, and what came too late. A notice is sent once the event
+ * that it comes from is in the journal, and a `Notified` says there what came of it. What has no such event is still owed, by
+ * whoever carries the run out next; so each notice comes at least once, and its `id` tells when it comes twice.
  *
  * A notice says that there is a question, of which kind and where. Of what is asked it says nothing: for that, people go
  * where they decide.
@@ -12,6 +16,11 @@
  *
  * - An attempt is given up after 10 seconds. There are 3 of them, with about 1 and 2 seconds between them; a channel can have
  *   other numbers.
+ * - A run sends 4 notices at once. One that has failed is sent again, where it has not come through, with the next thing that
+ *   people are told of its question, or when the run is taken up; after 5 times it is given up, and its `Notified` says so.
+ * - One that a channel holds back is sent when that is over, if the run is carried out then, and otherwise when it is taken up.
+ * - A run with nothing else to do waits for its notices, for 3 minutes at most. What is not sent until then is owed.
+ * - That somebody is asked is not sent any more once nobody is.
  * - A webhook that answers 2xx has been told. After 408, 429, 5xx and where there is no connection it is tried again, and
  *   after no other answer. `Retry-After` is waited for up to 60 seconds; what is longer becomes the `until` of the receipt.
  * - A webhook is signed as the Standard Webhooks scheme says: `webhook-id`, `webhook-timestamp` and `webhook-signature`, an
@@ -19,6 +28,8 @@
  *
  * **Gotchas**
  *
+ * - A run that is over is not taken up by a host: what its process could not send is sent by `Run.resume`.
+ * - A run that was carried out without a notifier owes all that was never told; the first one with a notifier tells it.
  * - Redirects are not followed with `fetch`, nor with the clients of Node.js. A client that was made to follow them does so.
  * - Nothing is traced of a webhook, and no receipt and no error holds its address: it is often a secret itself.
  *

@@ -12,6 +12,8 @@
  *   What the calls of that work had used is charged; of a run whose process was killed nobody can know it.
  * - A run for which nothing is under way, and which waits for people or for a time (`after` of a task), ends here as `waiting`:
  *   nothing is held, and its outcome says when it goes on.
+ * - Who is to be told of questions to people (`Notifier`) and who may decide them (`Reviewers`) is looked up around whoever
+ *   carries the run out. Before a run ends here, people are told what they are to be told, which takes 3 minutes at most.
  * - A run keeps the desk's version and definition that it began with. Taken up with another one, it is suspended instead.
  * - With a store of artefacts (`Artefacts`) around it, a run keeps its input and outputs of more than 64 KiB of JSON there,
  *   and the journal only has where they are. Whoever takes the run up or reads its outcome needs the same store. Outputs may
@@ -269,6 +271,7 @@ export const start = <Input, R>(
  *   attempts that it had left.
  * - A run that is over is not touched, and neither is one that waits for people, or for a timer that is further ahead than
  *   `waitFor`: its outcome is read.
+ * - What people were to be told and were not (see `Notifier`) is told first, also of a run that is over or that waits.
  * - What became due while nobody carried the run out comes first, in order, each with its true time.
  * - Outputs that were kept by reference are read back first; one that is gone or damaged is a `RunUntrusted`.
  * - A run that newer code has begun or gone on with is a `RunTooNew`; it is left as it is.

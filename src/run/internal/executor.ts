@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -18,12 +18,14 @@ import type * as Journal from "../../journal/Journal.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Decider from "../Decider.ts"
 import type { Change } from "../Health.ts"
+import { Notifier } from "../Notifier.ts"
 import type { Office } from "../Office.ts"
 import * as Outcome from "../Outcome.ts"
 import * as Recovery from "../Recovery.ts"
+import { Reviewers } from "../Reviewers.ts"
 import type { Of, RunEvent, SuspendReason } from "../RunEvent.ts"
-import type { TaskState } from "../RunState.ts"
-import { applyEvent, applySaid, type Draft } from "./apply.ts"
+import { isFinished, type TaskState } from "../RunState.ts"
+import { applyEvent, applySaid, type Draft, fromOutside } from "./apply.ts"
 import { overlarge } from "./applying/groups.ts"
 import { nextReview } from "./applying/reviews.ts"
 import { isSoon, nextDue } from "./applying/timers.ts"
@@ -39,14 +41,18 @@ import type { News } from "./news.ts"
 import type { Sources } from "./orders.ts"
 import { byReference, type Store, store } from "./outputs.ts"
 import { Outside } from "./outside.ts"
+import { owing as nothingOwed, type Owing } from "./owing.ts"
 import { sealed } from "./plain.ts"
 import { many } from "./problems.ts"
 import { termed } from "./proposing.ts"
+import type { Read } from "./reading.ts"
 import { reattach } from "./reattaching.ts"
 import { redacted } from "./redacting.ts"
 import { reread } from "./rereading.ts"
+import { Seeking } from "./seeking.ts"
 import { standingNews } from "./standingNews.ts"
 import { type Eligible, type Heard, submitted, unheard } from "./submitting.ts"
+import { Telling } from "./telling.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
 import { asksWho, type Judged, vet } from "./vetting.ts"
@@ -77,6 +83,15 @@ const unvetted: Eligible = {
   reason: "nobody has looked whether they may"
 }
 
+/** So long a run that has nothing else to do waits for its notices, and for a directory that is asked. */
+const longestEnd = 3 * 60_000
+
+/** What a run that is over takes in: that people were told, and that they came too late. */
+const afterTheEnd: ReadonlySet<string> = new Set([...fromOutside, "Notified"])
+
+/** What may have been overtaken by what somebody did in the meantime. */
+const overtaken: ReadonlySet<string> = new Set(["ReviewAdvanced", "ReviewExpired"])
+
 /**
  * How a run is carried out.
  *
@@ -99,6 +114,7 @@ export class Executor {
   private onEvent: ((event: RunEvent) => void) | undefined
   private state: Draft | undefined
   private fold: Outcome.Fold
+  private owing: Owing
   /** What the journal has; the state may be ahead of it inside a step. */
   private version: number
   private listed: Listed
@@ -123,6 +139,8 @@ export class Executor {
   private readonly hands: Hands
   private readonly underway: Underway
   private readonly outside: Outside
+  private readonly telling: Telling
+  private readonly seeking: Seeking
 
   constructor(
     clock: Clock.Clock,
@@ -133,7 +151,8 @@ export class Executor {
     run: string,
     { onEvent, waitForMillis }: Manner,
     state?: Draft | undefined,
-    fold: Outcome.Fold = Outcome.fold()
+    fold: Outcome.Fold = Outcome.fold(),
+    owing: Owing = nothingOwed()
   ) {
     this.clock = clock
     this.store = store
@@ -146,10 +165,13 @@ export class Executor {
     this.waitForMillis = waitForMillis
     this.state = state
     this.fold = fold
+    this.owing = owing
     this.version = state?.version ?? 0
     this.listed = new Listed(state)
     this.underway = new Underway(office.staff, () => this.known(), this.tell)
-    const { park } = this.underway
+    const { beside, park } = this.underway
+    this.telling = new Telling(beside, this.tell)
+    this.seeking = new Seeking(beside, this.tell)
     this.outside = new Outside({ run, journal, store, state: () => this.known(), tell: this.tell, park })
     this.hands = {
       office,
@@ -199,22 +221,44 @@ export class Executor {
     left: ReadonlyArray<Journal.Left> = []
   ): Effect.Effect<Outcome.Outcome, Refused | E> {
     this.input = input
+    return this.within(
+      busy,
+      left,
+      Effect.andThen(this.office.hearing.begin(this.journal, this.state !== undefined), this.carry(first, left))
+    )
+  }
+
+  /** Sends what people are still to be told of a run that is over, and does nothing else. */
+  tellRest<E>(busy: () => E): Effect.Effect<Outcome.Outcome, Refused | E> {
+    const rest = Effect.suspend(() => {
+      this.begin()
+      return this.goOn()
+    })
+    return this.within(busy, [], rest)
+  }
+
+  private within<E>(
+    busy: () => E,
+    left: ReadonlyArray<Journal.Left>,
+    carry: Effect.Effect<Outcome.Outcome, Refused>
+  ): Effect.Effect<Outcome.Outcome, Refused | E> {
     const { health, live } = this.office
     return Effect.contextWith((context: Context.Context<never>): Effect.Effect<Outcome.Outcome, Refused | E> => {
       if (live.has(this.run)) return Effect.fail(busy())
       if (this.office.closed()) return Effect.die(new Error(`Run: the office that ${this.run} was given to is closed`))
       this.underway.context = context
+      this.telling.open(Context.get(context, Notifier))
+      this.seeking.begin(Context.get(context, Reviewers))
       const listening = health.changes((change) => this.heard(changed(change)))
       for (const { id } of left) this.commands.add(id)
       const { eligible, end, hear, stop, tell } = this
       live.set(this.run, { tell, stop, hear, end, eligible })
-      return Effect.andThen(
-        this.office.hearing.begin(this.journal, this.state !== undefined),
-        this.carry(first, left)
-      ).pipe(
+      return carry.pipe(
         Effect.ensuring(
           Effect.suspend(() => {
             listening()
+            this.telling.close()
+            this.seeking.close()
             live.delete(this.run)
             this.release()
             return this.underway.interrupt
@@ -301,23 +345,56 @@ export class Executor {
         for (const { id } of open) this.reattach(id)
         this.askAgain()
       })
-      while (this.goesOn() || this.hasNews()) {
+      return yield* this.goOn()
+    })
+  }
+
+  /** Takes in what happens until nothing more does. */
+  private goOn(): Effect.Effect<Outcome.Outcome, Refused> {
+    return Effect.gen({ self: this }, function* () {
+      while (this.goesOn() || this.hasNews() || this.lingers()) {
         const news = this.stopping || this.lost !== undefined ? [] : yield* this.wait()
         if (this.lost !== undefined) return yield* this.lost
         if (this.stopping) {
           // What has come is taken in with the end.
           for (const each of news) this.tell(each)
-          if (this.known().status === "waiting") break
+          if (this.known().status !== "running") break
           return yield* Effect.interrupt
         }
-        yield* this.step(this.dated(news))
+        yield* this.step(this.dated(this.isOver() ? news.filter((each) => this.stillCounts(each)) : news))
       }
       return this.outcome()
     })
   }
 
+  private isOver(): boolean {
+    return this.state !== undefined && isFinished(this.state.status)
+  }
+
+  /** Whether a run that is over takes it in. Who waits for an answer to anything else is told where to look. */
+  private stillCounts(news: News): boolean {
+    if (afterTheEnd.has(news._tag)) return true
+    if (news.ack !== undefined) Deferred.doneUnsafe(news.ack, Exit.succeed(notHere))
+    return false
+  }
+
+  private endsBy: number | undefined
+
+  /** Whether something is still under way for people, and how long that is waited for is not over. */
+  private lingers(): boolean {
+    if (!this.telling.isBusy() && !this.seeking.isBusy()) return false
+    this.endsBy ??= this.now() + longestEnd
+    return this.now() < this.endsBy
+  }
+
   /** Whether there is something under way, or a timer that is waited for here. */
   private goesOn(): boolean {
+    const on = this.isGoingOn()
+    if (on) this.endsBy = undefined
+    return on
+  }
+
+  private isGoingOn(): boolean {
     const state = this.known()
     if (state.status !== "waiting") return state.status === "running"
     return !this.stopping && isSoon(state, this.now(), this.waitForMillis)
@@ -325,12 +402,19 @@ export class Executor {
 
   /** Whether something has come in the moment in which there was nothing left to do but to wait for people. */
   private hasNews(): boolean {
-    return this.state?.status === "waiting" && !this.inbox.isEmpty()
+    return this.state !== undefined && this.state.status !== "running" && !this.inbox.isEmpty()
+  }
+
+  /** When something has to be looked at although nothing has come. */
+  private next(): number | undefined {
+    const due = this.isOver() ? [] : [nextDue(this.known())]
+    const times = [...due, this.telling.next(), this.endsBy].filter((time) => time !== undefined)
+    return times.length === 0 ? undefined : Math.min(...times)
   }
 
   /** What has happened since, or nothing when a deadline or a timer has come first. */
   private wait(): Effect.Effect<ReadonlyArray<News>> {
-    const next = nextDue(this.known())
+    const next = this.next()
     if (next === undefined) return this.inbox.take
     return Effect.map(
       Effect.timeoutOption(this.inbox.take, Math.max(0, next - this.now())),
@@ -359,7 +443,7 @@ export class Executor {
   /** What is due after these events. */
   private due(events: ReadonlyArray<RunEvent>, at: number): ReadonlyArray<RunEvent> {
     const state = this.known()
-    const next = nextDue(state)
+    const next = this.isOver() ? undefined : nextDue(state)
     if (next === undefined || next > at) return []
     return dueBy(state, at, new Set(events.flatMap((event) => (event._tag === "Reported" ? [event.task] : []))))
   }
@@ -396,8 +480,7 @@ export class Executor {
     const next = applySaid(this.state, event)
     if (typeof next === "string") return next
     this.state = next
-    this.fold.add(event)
-    this.taken.push(event)
+    this.note(event, next)
     return undefined
   }
 
@@ -429,6 +512,8 @@ export class Executor {
   }
 
   private taken: Array<RunEvent> = []
+  /** What was written and not looked at since: whether it asks people, and what they are told of it. */
+  private written: ReadonlyArray<RunEvent> = []
   /** Collects the changes of health that a report of this run leads to. */
   private own: Array<News> | undefined
 
@@ -436,7 +521,12 @@ export class Executor {
   private take(made: RunEvent): void {
     const event = redacted(made, this.rules)
     this.state = valid(applyEvent(this.state, event))
+    this.note(event, this.state)
+  }
+
+  private note(event: RunEvent, state: Draft): void {
     this.fold.add(event)
+    this.owing.add(event, state)
     this.taken.push(event)
   }
 
@@ -459,6 +549,7 @@ export class Executor {
         ),
         Effect.flatMap((version) => {
           this.version = version
+          this.written = [...this.written, ...taken]
           if (changes.listing !== undefined || changes.reviews !== undefined) this.listed = new Listed(state)
           this.handled = this.handled.slice(handled.length)
           return this.publish(taken)
@@ -535,6 +626,7 @@ export class Executor {
       return this.take({ _tag: "Noticed", at, subject, what: "late-answer", note })
     }
     if (event._tag === "Parked") return this.park(event)
+    if (overtaken.has(event._tag)) return void this.offer(event)
     this.take(event)
     if (event._tag !== "Reported") return
     this.underway.over(event.dispatch)
@@ -571,7 +663,7 @@ export class Executor {
     this.handled = [...this.handled, word]
     const refused = this.submit(event)
     // What somebody decides and does not count says so itself.
-    if (refused === undefined || this.taken.at(-1)?._tag === "ReviewRefused") return
+    if (refused === undefined || this.taken.at(-1)?._tag === "ReviewRefused" || this.isOver()) return
     const note = `A ${event._tag} that was left in the journal is refused: ${refused}`
     this.take({ _tag: "Noticed", at: event.at, subject: "", what: "refused-command", note })
   }
@@ -638,9 +730,10 @@ export class Executor {
     also: (() => void) | undefined
   ): Effect.Effect<void, Refused> {
     return Effect.gen({ self: this }, function* () {
-      const { fold, state } = yield* reread(this.journal, this.store, this.run, conflict)
+      const { fold, owing, state } = yield* reread(this.journal, this.store, this.run, conflict)
       this.state = state
       this.fold = fold
+      this.owing = owing
       this.version = state.version
       this.listed = new Listed(state)
       this.taken = []
@@ -659,6 +752,7 @@ export class Executor {
           if (event._tag === "Reported") this.overruns(event)
           continue
         }
+        if (overtaken.has(event._tag) || this.isOver()) continue
         const subject = "task" in event && event.task !== undefined ? event.task : ""
         this.take({ _tag: "Noticed", at, subject, what: "stale", note: `A ${event._tag} came too late: ${refused}` })
       }
@@ -705,6 +799,19 @@ export class Executor {
     this.askings = []
     this.recalls = []
     this.underway.begin(orders, askings, recalls)
+    this.tellPeople()
+  }
+
+  /** Whether everybody who is asked has been looked at since this executor began. */
+  private looked = false
+
+  /** Sends what is owed now that it is written, and looks whether there is anybody to decide. */
+  private tellPeople(): void {
+    const { looked, written } = this
+    this.written = []
+    this.looked = true
+    if (!this.isOver()) this.seeking.look(this.known(), looked ? written : undefined)
+    if (this.telling.isOpen()) this.telling.begin(this.owing.owed(), this.now())
   }
 
   /** The work has been cancelled and has stopped: what was reported before that counts, then the run is put down. */
@@ -745,13 +852,12 @@ export const make = (
   journal: Journal.Journal["Service"],
   run: string,
   manner: Manner,
-  state?: Draft | undefined,
-  fold?: Outcome.Fold | undefined
+  { fold, owing, state }: Partial<Read> = {}
 ): Effect.Effect<Executor> =>
   Effect.flatMap(store, (store) =>
     Effect.flatMap(Redaction, (rules) =>
       Clock.clockWith((clock) =>
-        Effect.sync(() => new Executor(clock, store, rules, office, journal, run, manner, state, fold))
+        Effect.sync(() => new Executor(clock, store, rules, office, journal, run, manner, state, fold, owing))
       )
     )
   )

@@ -15,12 +15,14 @@ import type { RunEvent } from "../RunEvent.ts"
 import { applyEvent, type Draft } from "./apply.ts"
 import { fromRecord, refusal } from "./log.ts"
 import { readBack, store } from "./outputs.ts"
+import { owing as nothingOwed, type Owing } from "./owing.ts"
 import { NoSuchEvent, RunNotFound, RunUntrusted } from "./runErrors.ts"
 
-/** What a run has come to, and what came of it. */
+/** What a run has come to, what came of it, and what people are to be told of it. */
 export interface Read {
   readonly state: Draft
   readonly fold: Outcome.Fold
+  readonly owing: Owing
 }
 
 const referred = (event: RunEvent): Reference | undefined =>
@@ -38,6 +40,7 @@ export type Look = (event: RunEvent, state: Draft) => void
 const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined, look?: Look | undefined) {
   const journal = yield* Journal.Journal
   const fold = Outcome.fold()
+  const owing = nothingOwed()
   const references = new Map<string, number>()
   let state: Draft | undefined
   let previous = root
@@ -57,13 +60,14 @@ const foldTo = Effect.fnUntraced(function* (run: string, to: number | undefined,
       state = next
       fold.add(event.success)
       look?.(event.success, next)
+      owing.add(event.success, next)
       const reference = referred(event.success)
       if (reference !== undefined) references.set(reference.hash, recorded.version)
       return Effect.void
     })
   )
   if (state === undefined) return yield* new RunNotFound({ run })
-  const folded: Folded = { state, fold, references }
+  const folded: Folded = { state, fold, owing, references }
   return folded
 })
 
@@ -82,7 +86,7 @@ export const foldAt = Effect.fnUntraced(function* (run: string, version: number)
 })
 
 /** Puts the input and the outputs in place that stand. One that is gone is no less untrusted than an event that is. */
-export const withOutputs = Effect.fnUntraced(function* (run: string, { fold, references, state }: Folded) {
+export const withOutputs = Effect.fnUntraced(function* (run: string, { fold, owing, references, state }: Folded) {
   yield* readBack(yield* store, fold).pipe(
     Effect.catchTag("Lost", ({ hash, reason }) =>
       Effect.fail(
@@ -94,7 +98,7 @@ export const withOutputs = Effect.fnUntraced(function* (run: string, { fold, ref
       )
     )
   )
-  const read: Read = { state, fold }
+  const read: Read = { state, fold, owing }
   return read
 })
 

@@ -12,6 +12,7 @@ import * as Outcome from "../Outcome.ts"
 import { applyEvent, type Draft, fromOutside } from "./apply.ts"
 import { fromRecord } from "./log.ts"
 import { readBack, type Store } from "./outputs.ts"
+import { owing as nothingOwed, type Owing } from "./owing.ts"
 
 /**
  * The run as the journal has it now. Fails with the conflict when somebody else carries the run out, and when what was
@@ -25,12 +26,13 @@ export const reread = (
   run: string,
   conflict: Journal.VersionConflict
 ): Effect.Effect<
-  { readonly state: Draft; readonly fold: Outcome.Fold },
+  { readonly state: Draft; readonly fold: Outcome.Fold; readonly owing: Owing },
   Journal.VersionConflict | Journal.JournalError
 > =>
   Effect.gen(function* () {
     if (conflict.expected === 0) return yield* conflict
     const fold = Outcome.fold()
+    const owing = nothingOwed()
     let state: Draft | undefined
     let foreign = false
     yield* journal.read(run).pipe(
@@ -42,10 +44,11 @@ export const reread = (
         if (typeof next === "string") return Effect.fail(conflict)
         state = next
         fold.add(event.success)
+        owing.add(event.success, next)
         return Effect.void
       })
     )
     if (foreign || state === undefined) return yield* conflict
     yield* Effect.catchTag(readBack(store, fold), "Lost", () => Effect.fail(conflict))
-    return { state, fold }
+    return { state, fold, owing }
   })

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 
 import * as Journal from "../../journal/Journal.ts"
+import { Notifier } from "../Notifier.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
@@ -76,16 +77,24 @@ export const takeUp: (
 ) {
   if (office.live.has(run)) return yield* new RunBusy({ run })
   const { desk } = office
-  const { fold, state } = yield* readRun(run)
+  const read = yield* readRun(run)
+  const { fold, owing, state } = read
   const known = fold.outcome(state)
   const journal = yield* Journal.Journal
-  if (isFinished(state.status) && known !== undefined) return known
+  const { channels } = yield* Notifier
+  // Who does not own the journal leaves it to the owner.
+  const owes = channels.length > 0 && owing.owed().length > 0 && (yield* Effect.isSuccess(journal.own))
+  if (isFinished(state.status) && known !== undefined) {
+    if (!owes) return known
+    const rest = yield* make(office, journal, run, { onEvent, waitForMillis }, read)
+    return yield* rest.tellRest(() => new RunBusy({ run }))
+  }
   const left = yield* journal.commands(run)
   const at = Math.floor(yield* Clock.currentTimeMillis)
   const wakes = wakeAt(state)
   const sleeps = state.status === "waiting" && !isSoon(state, at, waitForMillis)
-  if (sleeps && left.length === 0 && known !== undefined) return known
-  const executor = yield* make(office, journal, run, { onEvent, waitForMillis }, state, fold)
+  if (sleeps && left.length === 0 && !owes && known !== undefined) return known
+  const executor = yield* make(office, journal, run, { onEvent, waitForMillis }, read)
   const input = desk.decodeInput(fold.input())
   const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
   const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
@@ -112,9 +121,11 @@ export const takeUp: (
     state.status === "suspended"
       ? `it was suspended (${state.suspended})`
       : waited
-        ? left.length > 0 || wakes === undefined
-          ? "what it waited for is decided"
-          : "its next timer is due, or will be soon"
+        ? sleeps && left.length === 0
+          ? "people are to be told of it"
+          : left.length > 0 || wakes === undefined
+            ? "what it waited for is decided"
+            : "its next timer is due, or will be soon"
         : "it was cut off"
   const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
   const note = `Taken up at version ${state.version}: ${why}${rest}`

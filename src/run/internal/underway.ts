@@ -97,6 +97,9 @@ export class Underway {
     this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
   )
 
+  /** Has something done beside the run, as long as that is carried out. */
+  readonly beside = (effect: Effect.Effect<void>): void => void this.fork(effect)
+
   /** Runs beside the run, and ends with it. */
   private fork(effect: Effect.Effect<void>): Fiber.Fiber<void> {
     const fiber = Effect.runForkWith(this.context)(effect)

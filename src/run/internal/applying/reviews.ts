@@ -288,11 +288,13 @@ export const advanced = (draft: Draft, event: Of<"ReviewAdvanced">): string | un
   if (typeof review === "string") return review
   const [step, ...rest] = review.steps
   if (what === "skipped") {
-    // There is nobody to wait for: what would come next comes now.
+    // There is nobody to wait for: the next stage, which nobody of this one is reminded of any more, begins now.
     const next = review.steps.findIndex((each) => each.what !== "remind")
-    const left = next < 0 ? [] : review.steps.slice(next)
-    const sooner = left[0] === undefined ? 0 : Math.max(0, left[0].at - at)
-    draft.reviews.set(id, { ...review, steps: left.map((each) => ({ ...each, at: each.at - sooner })) })
+    const [begins, ...after] = next < 0 ? [] : review.steps.slice(next)
+    if (review.stage !== stage) return `${id} is at stage ${review.stage}, not at ${stage}`
+    if (begins?.what !== "widen") return `${id} has no stage after ${stage}`
+    if (review.to !== undefined) return `${id} asks others than those of its stages`
+    draft.reviews.set(id, { ...review, steps: [{ ...begins, at: Math.min(begins.at, at) }, ...after] })
     return undefined
   }
   const wanted = what === "reminded" ? "remind" : "widen"
@@ -313,6 +315,8 @@ export const expired = (draft: Draft, event: Of<"ReviewExpired">): string | unde
   const { action, at, note, review: id } = event
   const review = openOf(draft, id)
   if (typeof review === "string") return review
+  if (event.because === "no-reviewer" && review.to !== undefined) return `${id} asks others than those of its stages`
+  if (event.because === "no-reviewer" && review.held === true) return `${id} is held already`
   if (event.because === "deadline" && review.steps[0]?.what !== "expire") return `${id} has not expired`
   if (action === "hold") {
     draft.reviews.set(id, { ...review, held: true, steps: [Ladder.holding(at, review.stage)] })
