@@ -119,6 +119,9 @@ export interface TaskData extends Omit<Contract.Fields, "task" | "version"> {
  *   output of the only one, otherwise the outputs by task.
  * - `reduceScope`: ask a person whether requirements that are not mandatory may be dropped before the task ends without them.
  *   Default false.
+ * - `acceptance`: `"person"` has its result wait until a person lets it stand, whoever delivered it: a worker, a group of its
+ *   own, or an earlier order that was the same. Who needs it waits with it, and nobody else. Default: what the contract asks
+ *   for is enough.
  *
  * @category models
  * @since 0.1.0
@@ -140,6 +143,7 @@ export interface Task<in Input = unknown, out R = never> extends Omit<Contract.F
   readonly followUp?: ((failing: Failing) => TaskData) | undefined
   readonly merge?: ((parts: ReadonlyArray<Part>) => EffectResult.Result<Schema.Json, string>) | undefined
   readonly reduceScope?: boolean | undefined
+  readonly acceptance?: "person" | undefined
 }
 
 /**
@@ -197,6 +201,7 @@ export interface View {
  * - `Add`: tasks with ids of the group.
  * - `Consult`: a choice is asked for.
  * - `Review`: a person is asked. `choices`: the names of which one has to be the answer; absent when it is of another kind.
+ *   `plan`: tasks that are only added once a person has approved them.
  * - `Stop`: the group takes no new orders and ends with this reason.
  * - `Done`: nothing more to add. `result`: the task whose result is the group's; without one the group's merge decides.
  *
@@ -211,6 +216,7 @@ export type Next =
       readonly _tag: "Review"
       readonly reason: ReviewReason
       readonly choices?: ReadonlyArray<string> | undefined
+      readonly plan?: Schema.Json | undefined
       readonly note: string
     }
   | { readonly _tag: "Stop"; readonly reason: StopReason; readonly recall: boolean; readonly note: string }
@@ -236,7 +242,8 @@ export interface Candidate {
  *
  * - `input`: what the group began with.
  * - `workers`: who can be chosen. `tasks`: what became of the tasks so far.
- * - `refused`: why the last answer could not be used, where there was one.
+ * - `refused`: why the last answer could not be used, where there was one. `hints`: what people said who had a plan made anew,
+ *   oldest first; data, and as wrong or right as they are.
  * - `left`: what the run may still spend; a measure that is not limited is absent.
  *
  * @category models
@@ -250,6 +257,7 @@ export interface Question<out Input = unknown> {
   readonly workers: ReadonlyArray<Candidate>
   readonly tasks: ReadonlyArray<Seen>
   readonly refused?: ErrorInfo | undefined
+  readonly hints?: ReadonlyArray<string> | undefined
   readonly left: Amount
 }
 

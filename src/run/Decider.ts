@@ -96,6 +96,7 @@ export interface WorkerFacts {
  * - `can`: how it can be carried out by tasks of its own when it cannot be done as it is.
  * - `reduceScope`: a person may be asked to drop requirements; `optional`: those that may be dropped.
  * - `permissions`: the areas that it grants.
+ * - `gated`: whether a person has to let its result stand. Default false.
  *
  * @category models
  * @since 0.1.0
@@ -106,6 +107,7 @@ export interface TaskFacts {
   readonly reduceScope: boolean
   readonly permissions: ReadonlyArray<string>
   readonly optional: ReadonlyArray<string>
+  readonly gated?: boolean | undefined
 }
 
 /**

@@ -335,6 +335,7 @@ const factsOf = (task: Task<never, unknown>): Decider.TaskFacts => {
     escalate: task.onIncomplete === "escalate",
     can,
     reduceScope: task.reduceScope ?? false,
+    gated: task.acceptance === "person",
     permissions: Object.keys(task.permissions ?? {}),
     optional: (task.definitionOfDone ?? []).flatMap(({ id, mandatory }) => (mandatory === false ? [id] : []))
   }
@@ -379,7 +380,8 @@ export const spec = (desk: Desk): Decider.Spec =>
  * **Details**
  *
  * - Of tasks, at any depth: ids, needs, who does them, their contracts (objective, constraints, permissions, limits,
- *   definition of done and the rest), `acceptMissing`, `fresh`, `reduceScope`.
+ *   definition of done and the rest), `acceptMissing`, `fresh`, `reduceScope`,
+ *   `acceptance`.
  * - Of coordinators: kind, containment, facts, what they begin with. Of workers: names, capabilities, permissions,
  *   artefacts, schemas. Of the desk: its schemas, and the tasks out of which the answer is merged.
  * - The order of fields does not matter, and neither does whether a default is written out.

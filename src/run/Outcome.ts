@@ -153,7 +153,8 @@ export interface Outcome {
  * **Details**
  *
  * - `input`: what the run began with.
- * - `result`: the result of a task that has an output: the one that it ended with, before that the last one.
+ * - `result`: the result of a task that has an output: the one that it ended with, before that the last one, or that of a
+ *   `dispatch`.
  * - `evidence`: what the last report of a task came with.
  * - `references`: where the input is, and the outputs that stand, as far as they are only there by reference, each once.
  * - `restore`: puts values in place of references, by hash.
@@ -168,7 +169,7 @@ export interface Outcome {
 export interface Fold {
   readonly add: (event: RunEvent) => void
   readonly input: () => Schema.Json
-  readonly result: (task: string) => Envelope | undefined
+  readonly result: (task: string, dispatch?: string) => Envelope | undefined
   readonly evidence: (task: string) => ReadonlyArray<Evidence> | undefined
   readonly references: () => ReadonlyArray<Reference>
   readonly restore: (values: ReadonlyMap<string, Schema.Json>) => void
@@ -314,7 +315,10 @@ export const fold = (): Fold => {
       }
     },
     input: () => input,
-    result: (task) => entries.get(task)?.result,
+    result: (task, dispatch) => {
+      const entry = entries.get(task)
+      return (dispatch === undefined ? undefined : entry?.earlier?.get(dispatch)) ?? entry?.result
+    },
     evidence: (task) => entries.get(task)?.evidence,
     references: () => {
       const found = new Map<string, Reference>()

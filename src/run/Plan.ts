@@ -197,7 +197,8 @@ const ours: ReadonlySet<string> = new Set([
   "replan",
   "followUp",
   "merge",
-  "reduceScope"
+  "reduceScope",
+  "acceptance"
 ])
 
 /**

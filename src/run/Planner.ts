@@ -23,9 +23,14 @@
  *
  * A person's `answer` is a plan in the same form; `accept-partial` ends the group with what there is; `reject` stops it.
  *
+ * With `review: "person"` a plan that holds is shown to a person first, as `plan-approval`. `approve` adds its tasks, `retry` has
+ * another one made, with the note among the `hints` of the next question, and `reject` stops the group. The plan of a person and
+ * that of the fallback are not asked about.
+ *
  * **Invariants**
  *
  * - P1. No task is planned that asks for more than the planner's limits and permissions.
+ * - P2. With `review`, no task of a plan is there before a person has approved that plan.
  *
  * **Example** (A plan with somebody who does not exist)
  *
@@ -62,11 +67,11 @@ import * as Failure from "../Failure.ts"
 import type * as Contract from "./Contract.ts"
 import * as ContractPolicy from "./ContractPolicy.ts"
 import * as Coordinator from "./Coordinator.ts"
-import { lastSaid, Told, told } from "./internal/choosing.ts"
+import { lastSaid, stopped, Told, told } from "./internal/choosing.ts"
 import { concurrencyOf, containmentOf, isCoordinator } from "./internal/declared.ts"
 import { Given } from "./internal/given.ts"
 import * as plans from "./internal/plans.ts"
-import { Problem, sentences, shorten } from "./internal/problems.ts"
+import { many, Problem, sentences, shorten } from "./internal/problems.ts"
 import { listed, stop } from "./internal/visits.ts"
 import type { Plan } from "./Plan.ts"
 import { Usage } from "./Result.ts"
@@ -136,6 +141,7 @@ export class PlanInvalid extends Schema.TaggedError<PlanInvalid>("espalier/run/P
  * - `concurrency`: how many orders of the run may be under way at once, a whole number >= 1. Default 10.
  * - `containment`: what a task that fails does to the others. Default `"isolate"`.
  * - `merge`: the planner's output out of the results of its tasks. Default: the outputs by task.
+ * - `review`: `"person"` has a person look at the plan before there are tasks of it. Default: whatever holds is carried out.
  *
  * @category models
  * @since 0.1.0
@@ -150,6 +156,7 @@ export interface Options<in Input, out E, out R> {
   readonly concurrency?: number | undefined
   readonly containment?: Containment | undefined
   readonly merge?: ((parts: ReadonlyArray<Coordinator.Part>) => EffectResult.Result<Schema.Json, string>) | undefined
+  readonly review?: "person" | undefined
 }
 
 /**
@@ -170,11 +177,14 @@ export const make = <Input = unknown, E = never, R = never>(options: Options<Inp
   const stands = fallback === undefined || fallback === "review" || isCoordinator(fallback)
   given.made("fallback", 'a plan or "review"', stands, fallback)
   if (workers !== undefined) given.texts("workers", workers)
+  const { review } = options
+  if (review !== undefined) given.oneOf("review", review, ["person"])
   const tasks = typeof fallback === "object" ? fallback.tasks : []
   const rules: plans.Rules = {
     workers: workers === undefined ? undefined : new Set(workers),
     policy: ContractPolicy.make({ limits, areas: permissions, dataClasses })
   }
+  const gated = review === "person"
   return {
     kind: "planner",
     tasks,
@@ -182,7 +192,7 @@ export const make = <Input = unknown, E = never, R = never>(options: Options<Inp
     adds: true,
     concurrency: concurrencyOf(given, { ...options }),
     containment: containmentOf(given, options.containment),
-    next: (view) => next(view, rules, typeof fallback === "object" ? tasks : undefined),
+    next: (view) => next(view, rules, typeof fallback === "object" ? tasks : undefined, gated),
     decide: (question) => {
       const able = question.workers.filter(({ name }) => rules.workers?.has(name) ?? true)
       return Effect.suspend(() => plan({ ...question, workers: able })).pipe(
@@ -200,7 +210,8 @@ export const make = <Input = unknown, E = never, R = never>(options: Options<Inp
           area,
           [...(allowed._tag === "Paths" ? allowed.roots : allowed.names)]
         ])
-      )
+      ),
+      ...(gated ? { review: "person" } : {})
     }
   }
 }
@@ -216,7 +227,8 @@ const known: ReadonlyArray<keyof Options<never, unknown, unknown>> = [
   "dataClasses",
   "concurrency",
   "containment",
-  "merge"
+  "merge",
+  "review"
 ]
 
 /**
@@ -254,13 +266,18 @@ const chosen = (
 
 type Declared = ReadonlyArray<Coordinator.Task<never, unknown>>
 
-const next = (view: Coordinator.View, rules: plans.Rules, fallback: Declared | undefined): Coordinator.Next => {
+const next = (
+  view: Coordinator.View,
+  rules: plans.Rules,
+  fallback: Declared | undefined,
+  gated: boolean
+): Coordinator.Next => {
   const { consult, open, tasks } = view
   if (open > 0) return { _tag: "Wait" }
   if (tasks.length > 0) return { _tag: "Done", note: "The plan is carried out" }
   const said = lastSaid(view)
   if (said?.decision === "reject") {
-    return stop("rejected-by-reviewer", `${said.by} stopped the planning: ${said.note}`)
+    return stopped(said, "the planning")
   }
   if (said?.decision === "accept-partial") {
     return { _tag: "Done", note: `${said.by} let stand what there is: ${said.note}` }
@@ -271,6 +288,8 @@ const next = (view: Coordinator.View, rules: plans.Rules, fallback: Declared | u
       return { _tag: "Wait" }
     case "answered": {
       const plan = plans.check(consult.answer, rules, undefined)
+      const before = gated && EffectResult.isSuccess(plan) ? approval(view, consult.answer ?? null) : undefined
+      if (before !== undefined) return before
       return EffectResult.isSuccess(plan)
         ? add(plan.success.tasks, fallback, "The plan is carried out")
         : stop("untrusted-state", `The plan that was chosen does not hold any more: ${first(plan.failure)}`)
@@ -286,6 +305,31 @@ const next = (view: Coordinator.View, rules: plans.Rules, fallback: Declared | u
       const planned = fallback.map((task) => Coordinator.planned(task))
       return { _tag: "Add", tasks: planned, note: `${last}; the fallback stands in` }
     }
+  }
+}
+
+/** What stands between a plan and its tasks: a person has not said yet that they may be added. P2 */
+const approval = ({ answers, said }: Coordinator.View, plan: Schema.Json): Coordinator.Next | undefined => {
+  const words = said.filter(({ kind }) => kind === "plan-approval")
+  const last = words.at(-1)
+  // Each plan that was made is asked about once.
+  if (last === undefined || words.length < answers.length) {
+    const count = Array.isArray(plan) ? many(plan.length, "task") : "tasks"
+    const anew = last === undefined ? "" : `, made anew for ${last.by}`
+    return {
+      _tag: "Review",
+      reason: "gate",
+      plan,
+      note: `A plan of ${count}${anew} is carried out once a person says so`
+    }
+  }
+  switch (last.decision) {
+    case "approve":
+      return undefined
+    case "retry":
+      return { _tag: "Consult", purpose: "plan", note: `${last.by} asks for another plan: ${last.note}` }
+    default:
+      return stopped(last, "the plan")
   }
 }
 

@@ -66,7 +66,7 @@ import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
 import type * as Coordinator from "./Coordinator.ts"
-import { lastSaid, Told, told } from "./internal/choosing.ts"
+import { lastSaid, stopped, Told, told } from "./internal/choosing.ts"
 import { candidates as candidates_ } from "./internal/closest.ts"
 import { checkRepetition, checkTasks, concurrencyOf } from "./internal/declared.ts"
 import { Given } from "./internal/given.ts"
@@ -290,7 +290,7 @@ const next = (view: Coordinator.View, routes: Routes): Coordinator.Next => {
   const { consult: asked, tasks } = view
   const said = lastSaid(view)
   if (said?.decision === "reject") {
-    return stop("rejected-by-reviewer", `${said.by} stopped the choosing: ${said.note}`)
+    return stopped(said, "the choosing")
   }
   if (said?.decision === "accept-partial")
     return { _tag: "Done", note: `${said.by} let stand what there is: ${said.note}` }

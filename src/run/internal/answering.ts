@@ -9,11 +9,13 @@ import type * as Schema from "effect/Schema"
 
 import type { Coordinator } from "../Coordinator.ts"
 import type { Office } from "../Office.ts"
+import type { Of } from "../RunEvent.ts"
 import type { Answer } from "../RunState.ts"
 import type { Asking } from "./consulting.ts"
 import type { Hands } from "./hands.ts"
 import { aggregated, deliveries, mergeGroup, mergeOf } from "./merging.ts"
 import { type Problem, sentences, shorten, shortened, show } from "./problems.ts"
+import { termed } from "./proposing.ts"
 import { openAtTheEnd } from "./wholly.ts"
 
 /** The result of the run itself. */
@@ -48,7 +50,7 @@ export const whole = (
       const question = aggregate.question(first)
       if (reconcile === "review" && mayAsk(group.said, first.field)) {
         const review = `${state.run}/review/${state.reviewed + 1}`
-        return take({
+        const opened: Of<"ReviewOpened"> = {
           _tag: "ReviewOpened",
           at,
           review,
@@ -57,7 +59,8 @@ export const whole = (
           allowed: ["answer", "accept-partial"],
           facts: { field: first.field, values: first.values as unknown as Schema.Json, schema: question.schema },
           note: question.question
-        })
+        }
+        return take(termed(office.desk.reviews, state, opened, undefined))
       }
       const failures = group.consult?.purpose === "reconcile" ? group.consult.failures : 0
       if (reconcile !== "review" && failures < 2) {
@@ -159,8 +162,10 @@ const unmerged = (coordinator: Coordinator<never, unknown> | undefined, output: 
 /** Whether a person is asked about a field: once, and once more when the answer settled nothing; never after `accept-partial`. */
 const mayAsk = (said: ReadonlyArray<Answer>, field: string): boolean => {
   let asked = 0
-  for (const { answer, decision, kind } of said) {
+  for (const { answer, decision, instead, kind } of said) {
     if (kind !== "reconciliation") continue
+    // Where nobody chooses, it is left out.
+    if (instead !== undefined) return false
     if (decision === "accept-partial") return false
     const fields = chosenValues(answer === undefined ? [] : [{ kind, answer }], []).map((each) => each.field)
     if (fields.length === 0 || fields.includes(field)) asked += 1

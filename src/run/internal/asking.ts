@@ -64,6 +64,9 @@ export const asking = (
     return { consult, subject, effect: Effect.die(new Error(`nobody can be asked for ${purpose}`)) }
   }
   const refused = group.consult?.error
+  const hints = group.said.flatMap(({ decision, kind, note }) =>
+    kind === "plan-approval" && decision === "retry" ? [note] : []
+  )
   let input: unknown
   try {
     input = inputOf(sources, state, subject)
@@ -84,6 +87,7 @@ export const asking = (
     })),
     tasks: viewOf(state, group).tasks,
     ...(refused === undefined ? {} : { refused }),
+    ...(hints.length === 0 ? {} : { hints }),
     left: Budget.left(state.ledger, ["run"])
   }
   return { consult, subject, effect: askCoordinator(coordinator, question, office.context) }

@@ -3,9 +3,10 @@
  *
  * @since 0.1.0
  */
-import type { View } from "../Coordinator.ts"
+import type { Next, View } from "../Coordinator.ts"
 import type { Usage } from "../Result.ts"
 import type { Answer } from "../RunState.ts"
+import { stop } from "./visits.ts"
 
 const TypeId = "~espalier/run/Told"
 
@@ -28,3 +29,9 @@ export const told = (value: unknown): Told => (value instanceof Told ? value : n
 
 /** What a person said last about whom or what to choose. */
 export const lastSaid = ({ said }: View): Answer | undefined => said.findLast(({ kind }) => kind === "routing")
+
+/** The end of a group because of what was said, or of nobody having said it in time; `what`: that they stopped. */
+export const stopped = ({ by, instead, note }: Answer, what: string): Next => {
+  if (instead === undefined) return stop("rejected-by-reviewer", `${by} stopped ${what}: ${note}`)
+  return stop(instead === "withdrawn" ? "no-ready-task" : "escalation-expired", note)
+}

@@ -280,6 +280,7 @@ const without = (fields: object): object =>
  * | | `reject` | the task ends as `rejected`, its worker was never called |
  * | `result-acceptance` | `approve` | the result is accepted |
  * | | `reject` | the task ends as `rejected` |
+ * | | `accept-partial` | where it is allowed: what there is stands as partial |
  * | | `retry` | the task is tried anew, with the note as a hint |
  * | `question` | `answer` | the worker gets the task again, with `answer`: any JSON but null and an empty text |
  * | | `accept-partial`, `reject` | what there is stands; the task ends as `rejected` |
@@ -296,6 +297,9 @@ const without = (fields: object): object =>
  * | | `reject` | the task ends as `rejected`; what became of the effect stays unknown |
  * | `routing` | `answer` | the group goes on with `answer`: one of `facts.choices`, or the plan that was asked for |
  * | | `accept-partial`, `reject` | the group ends with what there is; it is stopped as rejected |
+ * | `plan-approval` | `approve` | the tasks of `facts.plan` are added to the group |
+ * | | `retry` | another plan is made, with the note as a hint |
+ * | | `reject` | the group is stopped as rejected |
  *
  * @category deciding
  * @since 0.1.0

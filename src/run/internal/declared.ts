@@ -14,6 +14,9 @@ const functions = ["input", "validate", "label", "decompose", "replan", "followU
 
 const flags = ["acceptMissing", "fresh", "reduceScope"] as const
 
+/** Who may be asked to let a result stand. */
+export const acceptances = ["person"] as const
+
 /** Checks one declared task. What its contract says is checked with the desk. */
 export const checkTask = (given: Given, path: string, value: unknown, named = true): void => {
   const task = given.record(path, value)
@@ -24,7 +27,8 @@ export const checkTask = (given: Given, path: string, value: unknown, named = tr
   if (task["needs"] !== undefined) given.texts(`${path}.needs`, task["needs"])
   for (const field of functions) if (task[field] !== undefined) given.code(`${path}.${field}`, task[field])
   for (const field of flags) if (task[field] !== undefined) given.flag(`${path}.${field}`, task[field])
-  const { after } = task
+  const { acceptance, after } = task
+  if (acceptance !== undefined) given.oneOf(`${path}.acceptance`, acceptance, acceptances)
   if (after !== undefined && typeof after !== "number" && readDuration(after) === undefined) {
     given.refuse(`${path}.after`, "a duration", after)
   }

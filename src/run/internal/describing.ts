@@ -16,6 +16,7 @@ import * as Plan from "../Plan.ts"
 import { Usage } from "../Result.ts"
 import { AccountLimits, Containment } from "../RunEvent.ts"
 import { canonical } from "./canonical.ts"
+import { acceptances } from "./declared.ts"
 
 const names = Schema.Array(Schema.String)
 
@@ -34,7 +35,8 @@ export interface Description extends Schema.Schema.Type<typeof Description> {}
  * - `groups`: coordinators by the task that each carries out; the run's own has the empty name. `facts`: what it says of
  *   itself.
  * - `tasks`: all that are declared, at any depth. `candidates`: who may do it, best first. `by`: the kind of the coordinator
- *   that carries it out instead. `afterMillis`: how long it waits; absent: not at all. `contract`: absent where it does not hold.
+ *   that carries it out instead. `afterMillis`: how long it waits; absent: not at all. `acceptance`: who has to let its result
+ *   stand; absent: nobody. `contract`: absent where it does not hold.
  * - `merges`: the tasks out of which the answer is made; `null` where no aggregate does it.
  *
  * @category models
@@ -89,6 +91,7 @@ export const Description = Schema.Struct({
       needs: names,
       acceptMissing: Schema.Boolean,
       afterMillis: Schema.optionalKey(Schema.Finite),
+      acceptance: Schema.optionalKey(Schema.Literals(acceptances)),
       contract: Schema.optionalKey(Schema.Struct(agreed))
     })
   ),
@@ -149,6 +152,7 @@ export const describe = (desk: Desk, { coordinators, seats, spec }: Parts): Desc
           needs: (task.needs ?? []).map((need) => within(group, need)),
           acceptMissing,
           ...(afterMillis === undefined ? {} : { afterMillis }),
+          ...(task.acceptance === undefined ? {} : { acceptance: task.acceptance }),
           ...(contract === undefined ? {} : { contract })
         }
       })
@@ -196,7 +200,8 @@ const terms = (task: Task<never, unknown>): object => {
     definitionOfDone: filled(definitionOfDone)?.map((each) => ({ mandatory: true, evidence: true, ...each })),
     onIncomplete: onIncomplete === "partial" ? undefined : onIncomplete,
     fresh: task.fresh === true ? true : undefined,
-    reduceScope: task.reduceScope === true ? true : undefined
+    reduceScope: task.reduceScope === true ? true : undefined,
+    acceptance: task.acceptance
   }
 }
 

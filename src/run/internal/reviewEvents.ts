@@ -56,7 +56,7 @@ export type Edits = typeof Edits.Type
  *     result, with the last one: `output` (of more than 32 KiB of JSON only the bytes, in `largeOutput`; it stands in
  *     `Reported` or `Merged`), `missing`, and `evidence` (`requirement`, `command`, `exitStatus`).
  *   - `scope-reduction`: `drop`, the requirements. `routing`: `group`, and `choices` where the answer is a name.
- *   - `plan-approval`: `group`, `plan`.
+ *   - `plan-approval`: `group`, `plan` (of more than 128 KiB only the bytes, in `largePlan`; it stands in `Decided`), `digest`.
  *   - `reconciliation`: `field`, `values`, `schema` of the field; or of an effect that nobody knows the outcome of: `effect`,
  *     `name`, `dispatch` in which it was intended, `intendedAt`, `happened`, `arguments` or `largeArguments`, and `of`, its task.
  *   - Of a task always `task` and `tries`, how many it has had. `rationale`: what whoever asks says about it; untrusted.

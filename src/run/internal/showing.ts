@@ -11,11 +11,15 @@ import type * as Schema from "effect/Schema"
 import type * as Decider from "../Decider.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { Envelope } from "../Result.ts"
+import { canonical, digest } from "./canonical.ts"
 import type { Hands } from "./hands.ts"
 import { contractOf } from "./orders.ts"
 
 /** Bytes of JSON that an output may take in a question: 32 KiB. */
 const small = 32 * 1024
+
+/** Bytes of JSON that a plan may take in a question: 128 KiB. */
+const large = 128 * 1024
 
 /** Bytes of the JSON of a value. */
 export const bytesOf = (value: Schema.Json): number => new TextEncoder().encode(JSON.stringify(value)).length
@@ -28,13 +32,19 @@ export const showing = (
   { fold, sources, state }: Pick<Hands, "fold" | "sources" | "state">,
   review: Decider.Review
 ): Decider.Review => {
-  const { effect } = review.facts
+  const { effect, plan, ...others } = review.facts
+  if (review.kind === "plan-approval" && plan !== undefined) {
+    const bytes = bytesOf(plan)
+    const seen = bytes <= large ? { plan } : { largePlan: bytes }
+    return { ...review, facts: { ...others, ...seen, digest: digest(canonical(plan)) } }
+  }
   if (typeof effect === "string") return { ...review, facts: { ...review.facts, ...done(fold().intent(effect)) } }
   const task = state().tasks.get(review.task ?? "")
   if (task === undefined || !about.has(review.kind)) return review
   const contract = contractOf(sources(), state(), task)
   const objective = EffectResult.isSuccess(contract) ? { objective: contract.success.objective } : {}
-  const result = fold().result(task.id)
+  const { dispatch } = review.facts
+  const result = fold().result(task.id, typeof dispatch === "string" ? dispatch : undefined)
   return { ...review, facts: { ...review.facts, ...objective, ...(result === undefined ? {} : seen(result)) } }
 }
 

@@ -227,13 +227,15 @@ const tell = (
 }
 
 const heard = (task: TaskState, said: Answer, facts: ReviewState["facts"], at: number): TaskState => {
-  const { heldAt, review, ...rest } = task
+  const { consult, heldAt, review, ...rest } = task
   const { decision, kind } = said
   const { digest, drop, worker } = facts
   const approves = decision === "approve"
   const anew = decision === "retry" || decision === "answer" || (approves && kind === "scope-reduction")
   return {
     ...rest,
+    // A choice that could not be used is over once a person has said what follows.
+    ...(consult === undefined || consult.status === "failed" ? {} : { consult }),
     status: "ready",
     answers: [...task.answers, said],
     ...(task.deadlineAt === undefined || heldAt === undefined ? {} : { deadlineAt: task.deadlineAt + (at - heldAt) }),

@@ -13,7 +13,8 @@ import type { Desk, Seat } from "../../Desk.ts"
 import * as Plan from "../../Plan.ts"
 import { knownAs } from "../closest.ts"
 import { candidates } from "../deciding/routing.ts"
-import { millisOf } from "../declared.ts"
+import { acceptances, millisOf } from "../declared.ts"
+import { quoted } from "../given.ts"
 import { sentence, show } from "../problems.ts"
 import type { Findings, Rule } from "./findings.ts"
 import { type Group, pathIn } from "./groups.ts"
@@ -37,6 +38,10 @@ export const checkTask = (
   const path = pathIn(group, task.id)
   const error = (rule: Rule, message: string) => findings.error(rule, path, `task ${path}: ${message}`)
   if (task.after !== undefined) checkWait(desk, group, path, task.after, findings)
+  const { acceptance } = task
+  if (acceptance !== undefined && !acceptances.includes(acceptance)) {
+    error("out-of-range", `acceptance must be one of ${quoted(acceptances)}, got ${show(acceptance)}`)
+  }
   const contract = Plan.contract(task, {})
   if (EffectResult.isFailure(contract)) {
     for (const problem of contract.failure.problems) {

@@ -190,8 +190,21 @@ const move = (state: RunState, group: GroupState, next: Next, spec: Spec, action
       return
     }
     case "Review": {
-      const { choices, note, reason } = next
+      const { choices, note, plan, reason } = next
       const on = id === "" ? {} : { task: id }
+      if (plan !== undefined) {
+        const allowed = ["approve", "reject", "retry"] as const
+        actions.push({
+          _tag: "Review",
+          ...on,
+          kind: "plan-approval",
+          reason,
+          allowed,
+          facts: { group: id, plan },
+          note
+        })
+        return
+      }
       actions.push({
         _tag: "Review",
         ...on,

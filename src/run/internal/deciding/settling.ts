@@ -10,7 +10,7 @@ import type { Action, Review, Spec, TaskFacts, WorkerFacts } from "../../Decider
 import * as Recovery from "../../Recovery.ts"
 import type { Decision, ReviewKind, ReviewReason, TaskEnd } from "../../RunEvent.ts"
 import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunState.ts"
-import { accountsOf, isAsked, isUnmade } from "../applying/draft.ts"
+import { accountsOf, isAsked, isUnmade, usable } from "../applying/draft.ts"
 import { inWords, shortOf } from "../applying/raising.ts"
 import { overdue, shorten } from "../problems.ts"
 import { beforeTheEnd, hold } from "./effects.ts"
@@ -49,12 +49,19 @@ const next = (state: RunState, spec: Spec, task: TaskState, room: Room): Action 
   }
   const stopping = stopped(state, task)
   const last = task.tries.at(-1)
-  const question = last?.question
   const delivered = last !== undefined && last.kind === undefined ? last : undefined
   if (stopping !== undefined) return windUp(state, spec, task, delivered, stopping)
   if (task.parked !== undefined) return unpark(state, spec, task, room)
-  const action = heed(task)
+  const action = heed(state, spec, task)
   if (action !== undefined) return action
+  return behindGate(state, spec, task, onItsOwn(state, spec, task, room))
+}
+
+/** What is to be done where no person has said it. */
+const onItsOwn = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined => {
+  const last = task.tries.at(-1)
+  const question = last?.question
+  const delivered = last !== undefined && last.kind === undefined ? last : undefined
   const awaited = hold(state, task, room)
   if (awaited !== undefined) return awaited === "wait" ? undefined : awaited
   // What came late still counts, but nothing is begun anew.
@@ -120,7 +127,7 @@ const windUp = (
   if (state.groups.has(task.id)) return undefined
   // What is finished is kept before anything is cancelled, also when somebody was to look at it once more.
   const kept = delivered ?? task.tries.slice(task.ladder).findLast(({ version }) => version === task.result)
-  const word = heed(task)
+  const word = heed(state, spec, task)
   if (word?._tag === "EndTask") return word
   const undecided = kept !== undefined && isUndecided(state, spec, task, kept)
   if (kept !== undefined && !undecided) return keep(task, kept)
@@ -132,11 +139,41 @@ const windUp = (
 }
 
 /** What a person has said since the last try, if that decides anything by itself. */
-const heed = (task: TaskState): Action | undefined => {
+const heed = (state: RunState, spec: Spec, task: TaskState): Action | undefined => {
   const said = task.answers.at(-1)
   const isNew = said !== undefined && said.tries === task.tries.length && task.consult === undefined
-  return isNew ? obey(task, said) : undefined
+  return isNew ? obey(state, spec, task, said) : undefined
 }
+
+/** Whether a person has to let the result of a task stand; of one that is done once more in its own place, the outer one's. */
+const isGated = (state: RunState, spec: Spec, task: TaskState): boolean => {
+  if (factsOf(spec, task).gated !== true) return false
+  const around = state.tasks.get(task.parent)
+  return around === undefined || (around.template ?? around.id) !== (task.template ?? task.id)
+}
+
+/** A result that would stand, or the question whether it does. */
+const behindGate = (state: RunState, spec: Spec, task: TaskState, action: Action | undefined): Action | undefined => {
+  if (action?._tag !== "EndTask" || !usable(action.status) || !isGated(state, spec, task)) return action
+  const behind = standing(task, action)
+  if (behind === undefined) return action
+  const whole = action.status === "accepted"
+  const lets = whole ? "approve" : "accept-partial"
+  // What nobody has time for any more cannot be tried anew.
+  const allowed: ReadonlyArray<Decision> = task.expired ? [lets, "reject"] : [lets, "reject", "retry"]
+  const lacking = whole ? "" : `, without ${lacks(action)}`
+  const note = `${task.id} is there from ${behind.worker}${lacking}; it stands once a person says so`
+  const { confidence, dispatch, worker } = behind
+  const from = dispatch === undefined ? {} : { dispatch }
+  return review(task, "result-acceptance", "gate", allowed, note, { worker, confidence, ...from })
+}
+
+/** The try behind the end of a task. */
+const standing = (
+  { result, tries }: TaskState,
+  { dispatch }: Extract<Action, { readonly _tag: "EndTask" }>
+): Try | undefined =>
+  tries.findLast((each) => (dispatch === undefined ? each.version === result : each.dispatch === dispatch))
 
 /** What people are asked about that is there already. */
 const aboutResults: ReadonlySet<string> = new Set(["result-acceptance", "escalation", "question", "scope-reduction"])
@@ -145,7 +182,9 @@ const aboutResults: ReadonlySet<string> = new Set(["result-acceptance", "escalat
 const isUndecided = (state: RunState, spec: Spec, task: TaskState, kept: Try): boolean => {
   const review = task.review === undefined ? undefined : state.reviews.get(task.review)
   if (review !== undefined) return aboutResults.has(review.kind)
-  return kept.kind === undefined && deliver(state, spec, task, kept, new Room(state, spec))?._tag === "Review"
+  if (kept.kind !== undefined) return false
+  const action = deliver(state, spec, task, kept, new Room(state, spec))
+  return behindGate(state, spec, task, action)?._tag === "Review"
 }
 
 const capital = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
@@ -341,15 +380,24 @@ const keep = (task: TaskState, last: Try): Action =>
   )
 
 /** Does what a person said, or nothing where the task simply goes on. */
-const obey = (task: TaskState, said: Answer): Action | undefined => {
-  const { by, decision, instead, kind, note, review: id } = said
+const obey = (state: RunState, spec: Spec, task: TaskState, said: Answer): Action | undefined => {
+  const { by, decision, instead, kind, note, reason, review: id } = said
   const behind = task.tries.findLast(({ version }) => version === task.result)
   const decided = instead === undefined ? `${by} decided ${id} (${decision}): ${note}` : note
   if (instead === "withdrawn") return endTask(task, "cancelled", [{ part: task.id, reason: decided }], decided)
   if (instead === "halt") return endTask(task, "failed", [{ part: task.id, reason: decided }], decided)
+  if (reason === "gate" && (decision === "approve" || decision === "accept-partial")) {
+    // What was asked about is what would have stood without a gate.
+    const asked = onItsOwn(state, spec, task, new Room(state, spec))
+    if (asked?._tag === "EndTask" && usable(asked.status)) return { ...asked, note: decided }
+  }
   switch (decision) {
     case "reject": {
-      if (kind === "budget-increase" || kind === "scope-reduction") return closed(task, decided)
+      if (kind === "budget-increase" || kind === "scope-reduction") {
+        return behindGate(state, spec, task, closed(task, decided))
+      }
+      // Nobody has rejected what nobody has decided.
+      if (instead !== undefined) return endTask(task, "failed", [{ part: task.id, reason: decided }], decided)
       return endTask(task, "rejected", [{ part: task.id, reason: decided }], decided)
     }
     case "approve": {
@@ -414,8 +462,8 @@ const deliver = (state: RunState, spec: Spec, task: TaskState, last: Try, room: 
   return weigh(state, spec, task, last, room)
 }
 
-const lacks = (last: Try): string =>
-  shorten(last.missing.map(({ part, reason }) => `${part} (${reason})`).join("; "), 500)
+const lacks = ({ missing }: Pick<Try, "missing">): string =>
+  shorten(missing.map(({ part, reason }) => `${part} (${reason})`).join("; "), 500)
 
 /** What is done about the confidence of a result that is otherwise accepted. */
 const weigh = (state: RunState, spec: Spec, task: TaskState, last: Try, room: Room): Action | undefined => {
@@ -493,7 +541,8 @@ const recover = (
   if (last.review !== undefined && kind === "denied") {
     const why = `${last.worker} could not go on: ${said}`
     const asked = state.closed.get(last.review)
-    return endTask(task, asked?.as === "withdrawn" ? "cancelled" : "rejected", [{ part: task.id, reason: why }], why)
+    const status = asked?.as === "withdrawn" ? "cancelled" : asked?.as === "expired" ? "failed" : "rejected"
+    return endTask(task, status, [{ part: task.id, reason: why }], why)
   }
   const failed = unmade ? said : `${last.worker} failed (${kind}: ${said})`
   if (last.account !== undefined && spec.policy.atCap === "review") {
