@@ -20,6 +20,43 @@ const end = (status: Finish["status"], stopReason: Finish["stopReason"], note: s
   note
 })
 
+/** The tasks of which nobody has decided in time what they had asked. */
+const unanswered = ({ closed, tasks }: RunState): ReadonlySet<string> => {
+  const found = new Set<string>()
+  const halted = new Set<string>()
+  for (const { action, task = "" } of closed.values()) if (action === "halt") halted.add(task)
+  for (const task of tasks.values()) {
+    if (task.status !== "failed") continue
+    const { answers, tries } = task
+    const { instead } = answers.at(-1) ?? {}
+    const asked = tries.at(-1)?.review
+    const silent = asked !== undefined && closed.get(asked)?.as === "expired"
+    if (silent || instead === "reject" || instead === "halt" || halted.has(task.id)) found.add(task.id)
+  }
+  return withThoseAround(tasks, found)
+}
+
+/** The tasks in which a person has let nothing stand. */
+const turnedDown = ({ tasks }: RunState): ReadonlySet<string> => {
+  const found = new Set<string>()
+  for (const { answers, id, status } of tasks.values()) {
+    const said = answers.at(-1)
+    const no = said?.decision === "reject" && said.instead === undefined
+    if (status === "rejected" || (status === "failed" && no)) found.add(id)
+  }
+  return withThoseAround(tasks, found)
+}
+
+/** With the tasks that these carry out and that came to nothing, too. */
+const withThoseAround = (tasks: RunState["tasks"], found: Set<string>): ReadonlySet<string> => {
+  for (const id of found) {
+    const around = tasks.get(tasks.get(id)?.parent ?? "")
+    // A set is gone through with what is added meanwhile.
+    if (around !== undefined && (around.status === "failed" || around.status === "rejected")) found.add(around.id)
+  }
+  return found
+}
+
 const usable = (task: TaskState): boolean => task.status === "accepted" || task.status === "partial"
 
 /** The end of a run that has nothing open and nothing to do. */
@@ -32,6 +69,9 @@ export const finish = (state: RunState, spec: Spec): Finish => {
   let total = 0
   let deserted = false
   let rejected = false
+  let silent = false
+  const expired = unanswered(state)
+  const refused = turnedDown(state)
   let poor = false
   const unmade: Array<string> = []
   for (const id of group?.tasks ?? []) {
@@ -43,8 +83,12 @@ export const finish = (state: RunState, spec: Spec): Finish => {
     if (task.status === "accepted") accepted += 1
     else if (task.status === "failed") {
       const behind = behindOf(task)
+      if (expired.has(id)) {
+        silent = true
+        continue
+      }
       poor ||= behind?.account !== undefined
-      if (task.answers.at(-1)?.decision === "reject") rejected = true
+      if (refused.has(id)) rejected = true
       else if (task.tries.length > 0 && task.tries.every(isUnmade)) unmade.push(task.id)
       else deserted ||= behind?.kind === undefined || spec.policy.ladders[behind.kind].includes("other-worker")
     } else if (task.status === "rejected") rejected = true
@@ -63,6 +107,7 @@ export const finish = (state: RunState, spec: Spec): Finish => {
     return end(some, "no-ready-task", `${many(state.open, "task")} can never become ready; ${counted}`)
   }
   if (useful === 0) {
+    if (silent && !rejected) return end("failed", "escalation-expired", `Nobody has decided in time; ${counted}`)
     if (poor) return end("failed", "budget-exceeded", `The budget allows no result; ${counted}`)
     if (rejected) return end("failed", "rejected-by-reviewer", `Nothing was let stand; ${counted}`)
     const note = total === 0 ? "No task was ever begun" : `No usable result; ${counted}`
@@ -83,10 +128,12 @@ export const finish = (state: RunState, spec: Spec): Finish => {
       ? "accepted"
       : rejected
         ? "rejected-by-reviewer"
-        : poor
-          ? "budget-exceeded"
-          : deserted
-            ? "no-eligible-worker"
-            : "no-ready-task"
+        : silent
+          ? "escalation-expired"
+          : poor
+            ? "budget-exceeded"
+            : deserted
+              ? "no-eligible-worker"
+              : "no-ready-task"
   return end("partial", reason, `${counted}; the rest is named as missing`)
 }
