@@ -208,7 +208,8 @@ export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
  * - `approved`: the orders that a person let be given and that were not given yet: to whom, and the digest of the contract; old
  *   journals do not have it, and what is not known is asked anew. `review`: in which. `confirmed`: workers that the supervisor let have it, or did not.
  * - `blocked`: the effect whose outcome has to be known before it goes on.
- * - `deadlineAt`: when its time is over; `expired`: it is. `heldAt`: since when a person is being waited for.
+ * - `deadlineAt`: when its time is over; `expired`: it is. `heldAt`: since when its time stands still, because people are waited
+ *   for: for the task itself, or in its tasks, of which nothing else goes on.
  *
  * @category models
  * @since 0.1.0

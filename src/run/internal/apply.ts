@@ -5,11 +5,12 @@
  */
 import * as Budget from "../Budget.ts"
 import type { RunEvent, Of } from "../RunEvent.ts"
-import { addTasks, type Draft, hasEnded, isAsked } from "./applying/draft.ts"
+import { addTasks, type Draft, hasEnded } from "./applying/draft.ts"
 import * as effects from "./applying/effects.ts"
 import * as groups from "./applying/groups.ts"
 import * as orders from "./applying/orders.ts"
 import * as parking from "./applying/parking.ts"
+import { isWaitingToo, rest } from "./applying/resting.ts"
 import * as reviews from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
 import { end } from "./applying/tasks.ts"
@@ -41,11 +42,18 @@ export const applyEvent = (draft: Draft | undefined, event: RunEvent): Draft | s
     (outside || meanwhile.has(event._tag)) && draft.status !== "running"
       ? { tasks: timed(draft), since: timers.stillSince(draft) }
       : undefined
+  const asked = draft.reviews.size > 0
+  const approved = draft.status === "suspended" ? new Set(draft.grants.keys()) : undefined
   const refused = change(draft, event)
   if (refused !== undefined) return refused
   draft.version += 1 // S1
   if (progress.has(event._tag)) draft.crashes = 0
-  if (still !== undefined) postpone(draft, still.tasks, still.since, event.at)
+  if (asked || draft.reviews.size > 0) rest(draft, event.at)
+  if (still !== undefined) {
+    postpone(draft, still.tasks, still.since, event.at)
+    // Nobody could decide in time while the run was put down.
+    if (approved !== undefined) reviews.postpone(draft, event.at - draft.lastAt, approved)
+  }
   // What people say is no sign that somebody carries the run out.
   if (!outside || still !== undefined) draft.lastAt = Math.max(draft.lastAt, event.at)
   if (draft.status === "running" || draft.status === "waiting") draft.status = isWaiting(draft) ? "waiting" : "running"
@@ -110,9 +118,7 @@ const isWaiting = (draft: Draft): boolean =>
 const isHeld = (draft: Draft): boolean => {
   for (const id of draft.due) {
     const task = draft.tasks.get(id)
-    if (task !== undefined && effects.isAwaited(draft, task)) continue
-    const account = task?.tries.at(-1)?.account
-    if (account === undefined || !isAsked(draft, account)) return false
+    if (task === undefined || !isWaitingToo(draft, task)) return false
   }
   return true
 }
@@ -313,7 +319,7 @@ const suspend = (draft: Draft, { interrupted = [], reason }: Of<"RunSuspended">)
 const resume = (draft: Draft, { at }: Of<"RunResumed">): undefined => {
   postpone(draft, timed(draft), timers.stillSince(draft), at)
   // Nobody could decide in time while the run was put down.
-  if (draft.status === "suspended") reviews.postpone(draft, at - draft.lastAt)
+  if (draft.status === "suspended") reviews.postpone(draft, at - draft.lastAt, new Set(draft.grants.keys()))
   // Only a run that was neither put down nor waited has been cut off: it left something under way.
   const cutOff = draft.status === "running" && draft.running + draft.consulting > 0
   draft.crashes = cutOff ? draft.crashes + 1 : 0

@@ -11,6 +11,7 @@
  * | open | no answer to it; changes that cannot be made | `invalid`; `invalid-edits` |
  * | decided | the same of the same, or with the same key | known |
  * | decided | anything else | `already-decided`, or `idempotency-mismatch` |
+ * | open, its time is over and nobody has written that down yet | anything | `expired` |
  * | expired, withdrawn, superseded | anything | `expired`, `withdrawn`, `superseded` |
  *
  * **Invariants**
@@ -29,7 +30,7 @@ import { saidOf } from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
 import { changing } from "./changing.ts"
 import { instant, many, shorten } from "./problems.ts"
-import { expiry } from "./timing.ts"
+import { clockOf, expiry } from "./timing.ts"
 
 /**
  * What somebody is told who has decided.
@@ -87,6 +88,8 @@ export const submitted = (state: RunState, event: Deciding, eligible: Eligible):
     const same = known.decision === event.decision && known.by === event.by
     return same ? replayed : refused(state, event, "idempotency-mismatch", mismatch(event))
   }
+  const over = lapsed(state, open, event.at)
+  if (over !== undefined) return refused(state, event, "expired", over)
   if (event.digest !== undefined && event.digest !== open.digest) {
     const reason = `${open.review} is about ${short(open.digest)}, and this is a decision about ${short(event.digest)}`
     return refused(state, event, "digest-mismatch", reason)
@@ -101,6 +104,15 @@ export const submitted = (state: RunState, event: Deciding, eligible: Eligible):
   const unchangeable = changing(open, event)
   if (unchangeable !== undefined) return refused(state, event, "invalid-edits", unchangeable)
   return counted(open, eligible.via === undefined ? event : { ...event, via: eligible.via })
+}
+
+/** Why nobody can decide any more, although it is not written yet: who carries the run out was not there when it was time. */
+const lapsed = (state: RunState, { held, review, steps, terms }: ReviewState, at: number): string | undefined => {
+  const { final = "hold" } = terms ?? {}
+  const due = steps.find(({ what }) => what === "expire")?.at
+  return due === undefined || held === true || final === "hold" || due > clockOf(state, at)
+    ? undefined
+    : `the time of ${review} was over at ${instant(due) ?? due}: ${expiry[final]}`
 }
 
 const replayed: Submitted = { heard: { _tag: "Replayed" } }

@@ -74,6 +74,22 @@ const climb = ({ held, review, steps, terms, to }: ReviewState, at: number): Rea
   return found
 }
 
+/** The time that questions go by: it stands still while the run is put down. */
+export const clockOf = ({ lastAt, status }: Pick<RunState, "lastAt" | "status">, at: number): number =>
+  status === "suspended" ? Math.min(lastAt, at) : at
+
+/** The stage that a question has reached, also where nobody has written it down yet. */
+export const stageOf = (
+  state: Pick<RunState, "lastAt" | "status">,
+  { stage, steps }: Pick<ReviewState, "stage" | "steps">,
+  at: number
+): number => {
+  const now = clockOf(state, at)
+  let reached = stage
+  for (const step of steps) if (step.what === "widen" && step.at <= now) reached = Math.max(reached, step.stage)
+  return reached
+}
+
 /** What is done about a question that nobody has decided. */
 export const expiry: { readonly [A in FinalAction]: string } = {
   reject: "it counts as not approved, and nothing is done",

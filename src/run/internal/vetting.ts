@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 
@@ -12,6 +13,7 @@ import type { ReviewState, RunState } from "../RunState.ts"
 import type { News } from "./news.ts"
 import type { Principal } from "./principals.ts"
 import type { Eligible } from "./submitting.ts"
+import { stageOf } from "./timing.ts"
 
 /** What only those may say who are asked. */
 export type Judged = Extract<News, { readonly _tag: "ReviewDecided" | "ReviewWithdrawn" | "ReviewChanged" }>
@@ -30,7 +32,10 @@ const voter = ({ by, principal, via }: ReviewState["votes"][number]): string | P
 }
 
 /** Whether somebody may say what they say. Never fails: who cannot be looked up may not. */
-export const vet = (state: RunState, said: Judged): Effect.Effect<Eligible> => {
+export const vet = (state: RunState, said: Judged): Effect.Effect<Eligible> =>
+  Effect.flatMap(Clock.currentTimeMillis, (at) => vetAt(state, said, at))
+
+const vetAt = (state: RunState, said: Judged, at: number): Effect.Effect<Eligible> => {
   const review = state.reviews.get(said.review)
   // Of one that is closed, everybody who comes late is told the same.
   if (review === undefined) return Effect.succeed({ _tag: "Eligible" })
@@ -46,7 +51,7 @@ export const vet = (state: RunState, said: Judged): Effect.Effect<Eligible> => {
   if (Result.isFailure(who)) {
     return Effect.succeed({ _tag: "Refused", because: "not-a-reviewer", reason: who.failure.message })
   }
-  const begun = (review.terms?.stages ?? [["anyone"]]).slice(0, review.stage + 1)
+  const begun = (review.terms?.stages ?? [["anyone"]]).slice(0, stageOf(state, review, at) + 1)
   const requester = review.requester
   return Effect.map(
     Reviewers.eligible({

@@ -416,13 +416,17 @@ export const stalled = (draft: Draft, { review: id, task: subject, what }: Of<"G
   return undefined
 }
 
-/** The deadlines of questions are later by so much: nobody could decide, because the run was put down. */
-export const postpone = (draft: Draft, millis: number): void => {
+/**
+ * The deadlines of questions are later by so much: nobody could decide, because the run was put down. So are those of these
+ * approvals.
+ */
+export const postpone = (draft: Draft, millis: number, approved: ReadonlySet<string>): void => {
   if (millis <= 0) return
   for (const [id, review] of draft.reviews) {
     if (review.steps.length > 0) draft.reviews.set(id, { ...review, steps: Ladder.pause(review.steps, millis) })
   }
   for (const [id, grant] of draft.grants) {
+    if (!approved.has(id)) continue
     const { stallsAt, until } = grant
     const later = stallsAt === undefined ? {} : { stallsAt: stallsAt + millis }
     draft.grants.set(id, { ...grant, until: until + millis, ...later })
