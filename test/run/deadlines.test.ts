@@ -149,9 +149,9 @@ describe("A deadline", () => {
       Effect.gen(function* () {
         const built = deskOf([asks()], plan([task("a", { limits: minute })]))
         assert.strictEqual((yield* Run.start(built, options)).status, "waiting")
-        yield* TestClock.adjust("3 days")
-        yield* Run.decide(retry)
         yield* TestClock.adjust("2 days")
+        yield* Run.decide(retry)
+        yield* TestClock.adjust("3 days")
         const outcome = yield* elapse(resume(built), "1 hour")
         const fiveDays = 5 * 24 * 3_600_000
         assert.deepStrictEqual(
@@ -170,9 +170,9 @@ describe("A deadline", () => {
         assert.strictEqual((yield* Run.start(built, options)).status, "waiting")
         yield* TestClock.adjust("1 day")
         yield* Run.changeTier("r1", { from: "medium", to: "full", who: "ada", why: "Let it" })
-        yield* TestClock.adjust("2 days")
+        yield* TestClock.adjust("1 day")
         yield* Run.decide(retry)
-        yield* TestClock.adjust("2 days")
+        yield* TestClock.adjust("3 days")
         const outcome = yield* elapse(resume(built), "1 hour")
         const fiveDays = 5 * 24 * 3_600_000
         const passed = of(yield* history("r1"), "DeadlinePassed")

@@ -53,6 +53,7 @@ export const meaningOf = ({ dispatch, facts, kind }: Subject, decision: Decision
       if (typeof tool === "string") return "the tool is not called"
       return asks ? "whoever asked hears a no" : (rejections[kind] ?? "the task ends as rejected")
     case "retry":
+      if (kind === "plan-approval") return "another plan is made, with the note as a hint"
       return typeof effect === "string"
         ? "it has not happened, and is done"
         : "the task is tried anew, with the note as a hint"
