@@ -243,10 +243,7 @@ describe("A planner with review by a person", () => {
       assert.deepStrictEqual(ends(first), [])
       const [review] = first.reviews
       assert.deepInclude(review, { kind: "plan-approval", reason: "gate", allowed: ["approve", "reject", "retry"] })
-      assert.deepStrictEqual(
-        (review?.facts["plan"] as ReadonlyArray<{ id: string }>).map(({ id }) => id),
-        ["a", "b"]
-      )
+      assert.deepNestedInclude(review?.facts, { "plan[0].id": "a", "plan[1].id": "b", group: "" })
       yield* TestClock.adjust("1 day")
       yield* say(1, "approve")
       const last = yield* resume(built)
