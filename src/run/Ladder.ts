@@ -20,6 +20,8 @@
  * - `remindAt`: shares of the length of a stage, which lasts until the next one or the end.
  * - `reject` ends the task as rejected, `halt` ends it as timed out, `hold` waits on and reminds every day, `approve` lets
  *   it go ahead; see `ReviewPolicy` for when that is allowed.
+ * - While a directory (`Reviewers`) has nobody who could decide, nobody is waited for: the next stage comes at once, and where
+ *   no stage has anybody, the end. The later steps stay where they were.
  *
  * **Invariants**
  *

@@ -90,6 +90,7 @@ import { isRecord, quoted } from "./internal/given.ts"
 import { beyond } from "./internal/limiting.ts"
 import { fromRecord, refusal } from "./internal/log.ts"
 import { owned } from "./internal/plain.ts"
+import { principal } from "./internal/principals.ts"
 import { decoder, many, type Problem, show } from "./internal/problems.ts"
 import { foldAt, type Folded, foldRun, withOutputs } from "./internal/reading.ts"
 import type { RunBusy } from "./internal/runErrors.ts"
@@ -161,6 +162,8 @@ const waitForMillis = (where: string, { waitFor = "1 minute" }: Watching = {}): 
  * - `id`: letters, digits, `.`, `_` and `-`, at most 100. Default: a new one, see {@link makeId}.
  * - `limits`: of this run; they can only narrow those of the desk. Default: those of the desk.
  * - `tier`: how much this run may do without a person. Default: what configuration says (see `Tiers`), else that of the desk.
+ * - `requester`: who has asked for the run, as `Reviewers.principal` reads it: `ann`, `service:mailer`. The person, also where a
+ *   program asks for them. Where separation applies they do not approve what it does. Default: nobody is known to have.
  * - `module`: where the desk was loaded from, for whoever takes the run up: 1 to 500 characters. Default: not said.
  *
  * @category models
@@ -171,6 +174,7 @@ export interface StartOptions<Input> extends Watching {
   readonly id?: string | undefined
   readonly limits?: Contract.Limits | undefined
   readonly tier?: Autonomy.Tier | undefined
+  readonly requester?: string | undefined
   readonly module?: string | undefined
 }
 
@@ -220,6 +224,11 @@ const wrongOptions = (options: unknown): ReadonlyArray<Problem> => {
     "module",
     "must be a text of 1 to 500 characters",
     (module) => Predicate.isString(module) && module.length > 0 && module.length <= 500
+  )
+  check(
+    "requester",
+    "must name somebody, such as ann or service:mailer",
+    (requester) => Predicate.isString(requester) && EffectResult.isSuccess(principal(requester))
   )
   check("onEvent", "must be a function", Predicate.isFunction)
   check("onTreeEvent", "must be a function", Predicate.isFunction)
@@ -358,6 +367,7 @@ export const startIn: <Input>(
       desk: desk.name,
       version: desk.version,
       ...(desk.owner === "" ? {} : { owner: desk.owner }),
+      ...(options.requester === undefined ? {} : { requester: options.requester }),
       ...(options.module === undefined ? {} : { module: options.module }),
       definition: office.definition,
       input: written.success,

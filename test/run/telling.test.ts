@@ -219,6 +219,19 @@ describe("Telling people", () => {
     }).pipe(memory)
   )
 
+  it.effect("R-306 does not wait for what is only held back", () =>
+    Effect.gen(function* () {
+      const chat = channel("chat")
+      const quiet = Notifier.quiet({ from: "22:00", until: "07:00", zone: "UTC" })(chat.channel)
+      yield* TestClock.setTime(23 * 3_600_000)
+      const run = yield* begin(Run.start(asking, start).pipe(telling(quiet)))
+      assert.isTrue(yield* run.over)
+      yield* TestClock.adjust("8 hours")
+      yield* resume.pipe(telling(quiet))
+      assert.deepStrictEqual([chat.whats(), yield* notified], [["created"], ["created true chat"]])
+    }).pipe(memory)
+  )
+
   it.effect("R-306 sends four notices at once", () =>
     Effect.gen(function* () {
       let now = 0

@@ -19,16 +19,18 @@ interface Errand {
 export class Errands {
   private readonly atOnce: number
   private readonly fork: (effect: Effect.Effect<void>) => void
+  private readonly idle: () => void
   /** As many as there are events of questions to people that nobody was told of: the journal has them anyway. */
   private readonly waiting: Array<Errand> = []
   private readonly busy = new Set<string>()
   private beginning = false
   private closed = false
 
-  /** `fork`: begins one, in a fiber that somebody owns. */
-  constructor(atOnce: number, fork: (effect: Effect.Effect<void>) => void) {
+  /** `fork`: begins one, in a fiber that somebody owns. `idle`: is called whenever there is nothing more to be done. */
+  constructor(atOnce: number, fork: (effect: Effect.Effect<void>) => void, idle: () => void) {
     this.atOnce = atOnce
     this.fork = fork
+    this.idle = idle
   }
 
   /** Whether there is nothing to be done. */
@@ -60,6 +62,7 @@ export class Errands {
       const over = Effect.sync(() => {
         this.busy.delete(errand.subject)
         this.begin()
+        if (this.isIdle()) this.idle()
       })
       this.fork(Effect.ensuring(errand.effect, over))
     }

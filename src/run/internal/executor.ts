@@ -170,8 +170,9 @@ export class Executor {
     this.listed = new Listed(state)
     this.underway = new Underway(office.staff, () => this.known(), this.tell)
     const { beside, park } = this.underway
-    this.telling = new Telling(beside, this.tell)
-    this.seeking = new Seeking(beside, this.tell)
+    const rouse = () => this.inbox.rouse()
+    this.telling = new Telling(beside, this.tell, rouse)
+    this.seeking = new Seeking(beside, this.tell, rouse)
     this.outside = new Outside({ run, journal, store, state: () => this.known(), tell: this.tell, park })
     this.hands = {
       office,

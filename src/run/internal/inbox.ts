@@ -32,6 +32,7 @@ export class Inbox {
   private news: Array<News> = []
   private resume: Resume | undefined
   private closed = false
+  private roused = false
   /** Runs a function on a clean stack, after those who have more to tell. */
   private readonly soon: (f: () => void) => void
 
@@ -52,18 +53,23 @@ export class Inbox {
     resume(Effect.succeed(this.clear()))
   }
 
-  /** Ends the waiting, although nothing has come. */
+  /** Ends the waiting, although nothing has come; the next one, when nobody waits just now. */
   rouse(): void {
     const { resume } = this
-    if (resume === undefined) return
+    if (resume === undefined) {
+      this.roused = true
+      return
+    }
     this.resume = undefined
     resume(Effect.succeed(this.clear()))
   }
 
   /** Everything that has come, as soon as there is something. One waits at a time. */
-  readonly take: Effect.Effect<ReadonlyArray<News>> = Effect.suspend(() =>
-    this.news.length > 0 ? Effect.succeed(this.clear()) : this.wait
-  )
+  readonly take: Effect.Effect<ReadonlyArray<News>> = Effect.suspend(() => {
+    const { roused } = this
+    this.roused = false
+    return this.news.length > 0 || roused ? Effect.succeed(this.clear()) : this.wait
+  })
 
   private readonly wait: Effect.Effect<ReadonlyArray<News>> = Effect.callback<ReadonlyArray<News>>((resume) => {
     this.resume = resume

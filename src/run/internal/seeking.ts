@@ -73,8 +73,9 @@ export class Seeking {
   private readonly tell: (news: News) => void
   private open = false
 
-  constructor(fork: (effect: Effect.Effect<void>) => void, tell: (news: News) => void) {
-    this.errands = new Errands(atOnce, fork)
+  /** `idle`: is called whenever there is nothing more to be done, whether or not that was news. */
+  constructor(fork: (effect: Effect.Effect<void>) => void, tell: (news: News) => void, idle: () => void) {
+    this.errands = new Errands(atOnce, fork, idle)
     this.tell = tell
   }
 

@@ -85,8 +85,9 @@ export class Telling {
   private readonly sent = new Map<string, Sent>()
   private channels: ReadonlyArray<Notifier.Channel> = []
 
-  constructor(fork: (effect: Effect.Effect<void>) => void, tell: (news: News) => void) {
-    this.errands = new Errands(atOnce, fork)
+  /** `idle`: is called whenever there is nothing more to be done, whether or not that was news. */
+  constructor(fork: (effect: Effect.Effect<void>) => void, tell: (news: News) => void, idle: () => void) {
+    this.errands = new Errands(atOnce, fork, idle)
     this.tell = tell
   }
 
