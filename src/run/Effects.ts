@@ -90,11 +90,14 @@ import * as Layer from "effect/Layer"
 import type * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 
+import type * as Autonomy from "./Autonomy.ts"
 import type { EffectError } from "./internal/effectErrors.ts"
-import { Memory } from "./internal/effectMemory.ts"
+import { Memory, type Question, type Said } from "./internal/effectMemory.ts"
 import { keyOf } from "./internal/performing.ts"
+import type { Called } from "./internal/tools.ts"
 
 export { EffectError } from "./internal/effectErrors.ts"
+export type { Question, Said } from "./internal/effectMemory.ts"
 
 /**
  * Something to be done outside.
@@ -104,7 +107,8 @@ export { EffectError } from "./internal/effectErrors.ts"
  * - `name`: what is done, 1 to 100 letters, digits and any of `_ . : / -`, beginning with a letter.
  * - `args`: what it is done with, plain JSON of at most 2 MiB. Default `null`.
  * - `occurrence`: which time it is, where the same is to happen more than once, a whole number >= 0. Default 0.
- * - `run`: does it. It is handed the key.
+ * - `run`: does it. It is handed the key, and the arguments, which are other ones than `args` where somebody who approved it
+ *   has changed them.
  * - `schema`: of what comes of it, which has to be recorded. Default: plain JSON, or nothing at all.
  * - `idempotent`: whether doing it again under the same key does no harm. Default: as the worker declares of the tool of
  *   this name, otherwise false.
@@ -121,7 +125,7 @@ export interface Options<A, E = never, R = never, E2 = never, R2 = never> {
   readonly name: string
   readonly args?: Schema.Json | undefined
   readonly occurrence?: number | undefined
-  readonly run: (key: string) => Effect.Effect<A, E, R>
+  readonly run: (key: string, args: Schema.Json) => Effect.Effect<A, E, R>
   readonly schema?: Schema.Codec<A, unknown> | undefined
   readonly idempotent?: boolean | undefined
   readonly probe?: ((key: string) => Effect.Effect<Option.Option<A>, E2, R2>) | undefined
@@ -132,12 +136,17 @@ export interface Options<A, E = never, R = never, E2 = never, R2 = never> {
 /**
  * What {@link Effects} does.
  *
+ * **Details**
+ *
+ * - `called`: the tool of the effect's name, as the worker declares it. Its calls are looked at by its gate then.
+ *
  * @category models
  * @since 0.1.0
  */
 export interface Service {
   readonly perform: <A, E, R, E2, R2>(
-    options: Options<A, E, R, E2, R2>
+    options: Options<A, E, R, E2, R2>,
+    called?: Called | undefined
   ) => Effect.Effect<A, E | E2 | EffectError, R | R2>
 }
 
@@ -196,11 +205,18 @@ export const key = (
  * **Details**
  *
  * - The keys are those of the task `task` of the run `run`. Defaults: `"none"`, `"none"`.
- * - Where a person would be asked, `perform` fails with an {@link EffectError} each time.
+ * - `tier`: by which calls of tools are looked at, where a worker that declares them is given these effects. Default `"medium"`.
+ * - `decide`: what is said where people would be asked about a call. Default: everything is rejected.
+ * - Where a person would be asked what came of an effect, `perform` fails with an {@link EffectError} each time.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layerMemory = (
-  of: { readonly run?: string | undefined; readonly task?: string | undefined } = {}
-): Layer.Layer<Effects> => Layer.sync(Effects, () => new Memory(of.run ?? "none", of.task ?? "none").service)
+  of: {
+    readonly run?: string | undefined
+    readonly task?: string | undefined
+    readonly tier?: Autonomy.Tier | undefined
+    readonly decide?: ((question: Question) => Said) | undefined
+  } = {}
+): Layer.Layer<Effects> => Layer.sync(Effects, () => new Memory(of.run ?? "none", of.task ?? "none", of).service)

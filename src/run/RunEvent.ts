@@ -263,10 +263,22 @@ export const Routed = Schema.TaggedStruct("Routed", { at, task, worker, candidat
 export const ContractRefused = Schema.TaggedStruct("ContractRefused", { at, task, worker, note })
 
 /**
+ * **Details**
+ *
+ * - `dispatch`, `effect`: of what an order is about to do outside; absent where it is about the order itself.
+ *
  * @category models
  * @since 0.1.0
  */
-export const Confirmed = Schema.TaggedStruct("Confirmed", { at, task, worker, allowed: Schema.Boolean, note })
+export const Confirmed = Schema.TaggedStruct("Confirmed", {
+  at,
+  task,
+  worker,
+  allowed: Schema.Boolean,
+  dispatch: Schema.optionalKey(dispatch),
+  effect: Schema.optionalKey(Schema.String),
+  note
+})
 
 /**
  * @category models

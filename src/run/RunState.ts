@@ -50,7 +50,7 @@ import * as timing from "./internal/applying/timers.ts"
 import { Principal } from "./internal/principals.ts"
 import { Step } from "./Ladder.ts"
 import { ErrorInfo, ErrorKind, Missing, Status } from "./Result.ts"
-import { Terms } from "./ReviewPolicy.ts"
+import { OnReject, Terms } from "./ReviewPolicy.ts"
 import {
   Containment,
   Decision,
@@ -271,6 +271,15 @@ export const TaskState = Schema.Struct({
   reason: Schema.String
 })
 
+const grant = {
+  task: Schema.String,
+  until: Schema.Finite,
+  stallsAt: Schema.optionalKey(Schema.Finite),
+  dispatch: Schema.optionalKey(Schema.String),
+  digest: Schema.optionalKey(Schema.String),
+  tool: Schema.optionalKey(Schema.String)
+}
+
 /** @since 0.1.0 */
 export interface EffectState extends Schema.Schema.Type<typeof EffectState> {}
 
@@ -283,6 +292,7 @@ export interface EffectState extends Schema.Schema.Type<typeof EffectState> {}
  * - `status`: `intended` until its outcome is known, `quarantined` when a person has to tell it, `done`.
  * - `happened`: as in `EffectQuarantined`. `at`: when it was intended.
  * - `version`: of the event that says it; of one that was done, of the one that holds what came of it.
+ * - `grant`: the approval that it has used; it is there again when it has not happened.
  *
  * @category models
  * @since 0.1.0
@@ -296,7 +306,8 @@ export const EffectState = Schema.Struct({
   status: Schema.Literals(["intended", "quarantined", "done"]),
   happened: Schema.Boolean,
   at: Schema.Finite,
-  version: Schema.Int
+  version: Schema.Int,
+  grant: Schema.optionalKey(Schema.Struct({ review: Schema.String, ...grant }))
 })
 
 /** @since 0.1.0 */
@@ -397,7 +408,8 @@ export interface ClosedReview extends Schema.Schema.Type<typeof ClosedReview> {}
  *
  * - `as`: how. `decision`, `by`, `said`: what was decided, by whom, and the digest of all that was said; `key`: of the request.
  *   `action`: of one that expired. `instead`: the question in whose place it was put.
- * - `task`, `dispatch`, `digest`, `tool`: as in the event. `version`: of the event that closed it.
+ * - `task`, `dispatch`, `digest`, `tool`, `call`: as in the event. `version`: of the event that closed it.
+ * - `onReject`: as in its terms.
  *
  * @category models
  * @since 0.1.0
@@ -411,6 +423,8 @@ export const ClosedReview = Schema.Struct({
   dispatch: Schema.optionalKey(Schema.String),
   digest: Schema.optionalKey(Schema.String),
   tool: Schema.optionalKey(Schema.String),
+  call: Schema.optionalKey(Schema.String),
+  onReject: Schema.optionalKey(OnReject),
   decision: Schema.optionalKey(Decision),
   by: Schema.optionalKey(Schema.String),
   said: Schema.optionalKey(Schema.String),
@@ -433,14 +447,7 @@ export interface GrantState extends Schema.Schema.Type<typeof GrantState> {}
  * @category models
  * @since 0.1.0
  */
-export const GrantState = Schema.Struct({
-  task: Schema.String,
-  until: Schema.Finite,
-  stallsAt: Schema.optionalKey(Schema.Finite),
-  dispatch: Schema.optionalKey(Schema.String),
-  digest: Schema.optionalKey(Schema.String),
-  tool: Schema.optionalKey(Schema.String)
-})
+export const GrantState = Schema.Struct(grant)
 
 /** @since 0.1.0 */
 export interface TimerState extends Schema.Schema.Type<typeof TimerState> {}
@@ -503,7 +510,14 @@ export const RunState = Schema.Struct({
   closed: Schema.ReadonlyMap(Schema.String, ClosedReview),
   refusals: Schema.Int,
   grants: Schema.ReadonlyMap(Schema.String, GrantState),
-  asks: Schema.ReadonlyMap(Schema.String, Schema.Struct({ task: Schema.String, review: Schema.String })),
+  asks: Schema.ReadonlyMap(
+    Schema.String,
+    Schema.Struct({
+      task: Schema.String,
+      review: Schema.String,
+      edited: Schema.optionalKey(Schema.Array(Schema.String))
+    })
+  ),
   timers: Schema.Array(TimerState),
   timersSet: Schema.Int,
   consulted: Schema.Int,

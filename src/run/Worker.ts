@@ -46,14 +46,17 @@ import type * as Scope from "effect/Scope"
 import type { Reference } from "../journal/Reference.ts"
 import * as Allowances from "./Allowance.ts"
 import type { Allowance } from "./Allowance.ts"
+import type * as Autonomy from "./Autonomy.ts"
 import type { Contract } from "./Contract.ts"
 import { Effects, type Service } from "./Effects.ts"
 import { Memory } from "./internal/effectMemory.ts"
 import { Given } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { decoder, encoder, sentences, type Problem } from "./internal/problems.ts"
+import { type Tools, toolsOf } from "./internal/tools.ts"
 import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
 import * as Review from "./Review.ts"
+import type * as ToolGate from "./ToolGate.ts"
 
 const TypeId = "~espalier/run/Worker"
 
@@ -198,7 +201,22 @@ export interface Worker<out R = unknown> {
 export type Requires<W> = W extends Worker<infer R> ? R : never
 
 /**
- * A tool that a worker may call. `idempotent`: whether calling it again under the same key does no harm. Default false.
+ * A tool that a worker may call, through `Effects.perform` with its name.
+ *
+ * **Details**
+ *
+ * - `idempotent`: whether calling it again under the same key does no harm. Default false.
+ * - `risk`, `irreversible`: of a call of it. Where that is more than its worker's, the tier of the run decides who is asked, as
+ *   `Autonomy` does for an order. Defaults `"low"`, false.
+ * - `gate`: when people are asked beside that; see `ToolGate`. Default `"never"`.
+ * - `input`: a schema of its arguments. A call whose arguments do not fit is refused before anybody is asked. Default: anything.
+ * - `editable`: JSON Pointers to the arguments that whoever approves a call may change, at most 100; needs an `input`. Default
+ *   none.
+ * - `describe`: one sentence for people that says what a call does, made out of its arguments. Default: only the arguments are
+ *   shown.
+ * - `version`: an approval holds for one version of a tool. Default `"1"`.
+ *
+ * `gate` and `describe` get the arguments as `input` decodes them; their types are what the author says they are.
  *
  * @category models
  * @since 0.1.0
@@ -206,6 +224,13 @@ export type Requires<W> = W extends Worker<infer R> ? R : never
 export interface Tool {
   readonly name: string
   readonly idempotent?: boolean | undefined
+  readonly risk?: Autonomy.Risk | undefined
+  readonly irreversible?: boolean | undefined
+  readonly gate?: ToolGate.Gate | undefined
+  readonly input?: Schema.Codec<unknown, unknown> | undefined
+  readonly editable?: ReadonlyArray<string> | undefined
+  readonly describe?: ((args: never) => string) | undefined
+  readonly version?: string | undefined
 }
 
 /**
@@ -226,8 +251,10 @@ export interface Tool {
  * - `attemptTimeout`: how long one attempt may go on without a sign of `progress` before it is interrupted, > 0. Default 30
  *   seconds. Waiting between attempts does not count.
  * - `permissions`: the areas in which it works. A contract that does not grant each of them is refused. Default none.
- * - `tools`: names of the tools that it may call. One that does no harm when it is called again under the same key says so:
- *   `{ name, idempotent: true }`; an effect of its name is repeated then where nobody knows what came of it. Default none.
+ * - `tools`: the tools that it may call, by name or with what there is to say of them ({@link Tool}). A worker with tools
+ *   performs no effect of any other name. One that does no harm when it is called again under the same key says so:
+ *   `{ name, idempotent: true }`; an effect of its name is repeated then where nobody knows what came of it. Default: none are
+ *   declared, and any effect may be performed.
  * - `dependencies`: names of the services outside that it relies on, shared with other workers. Default none.
  * - `artefacts`: names of the artefacts that it may deliver, out of the run's store (`Artefacts`); an answer with any other
  *   is refused, and so is one that the store does not hold. Default none.
@@ -299,28 +326,17 @@ const estimateOf = (estimate: Usage = {}): Usage =>
     throw new RangeError(`Worker.make: ${sentences(placed)}`)
   })
 
-/** The names of the tools, and of those that may be called again. */
-const toolsOf = (
-  tools: ReadonlyArray<string | Tool>
-): { readonly tools: ReadonlyArray<unknown>; readonly repeatable: ReadonlySet<string> } => {
-  const repeatable = new Set<string>()
-  const names = given.list("tools", tools).map((tool, index): unknown => {
-    if (typeof tool !== "object" || tool === null) return tool
-    const { idempotent = false, name } = given.record(`tools[${index}]`, tool as Tool, ["name", "idempotent"])
-    given.flag(`tools[${index}].idempotent`, idempotent)
-    if (idempotent === true && typeof name === "string") repeatable.add(name)
-    return name
-  })
-  return { tools: names, repeatable }
-}
-
-/** Effects by the names of tools that may be called again are idempotent, where they do not say otherwise. */
-const repeating = (effects: Service, repeatable: ReadonlySet<string>): Service =>
-  repeatable.size === 0
+/** Effects go by what is declared of the tools of their names. A worker that declares none performs whatever it wants. */
+const calling = (effects: Service, tools: Tools): Service =>
+  tools.size === 0
     ? effects
     : {
-        perform: (options) =>
-          effects.perform({ ...options, idempotent: options.idempotent ?? repeatable.has(options.name) })
+        perform: (options) => {
+          const tool = tools.get(options.name)
+          if (tool === undefined) return effects.perform(options, { _tag: "Undeclared", known: [...tools.keys()] })
+          const { idempotent = tool.idempotent } = options
+          return effects.perform({ ...options, idempotent }, tool.gated ? tool : undefined)
+        }
       }
 
 /**
@@ -329,8 +345,8 @@ const repeating = (effects: Service, repeatable: ReadonlySet<string>): Service =
  * **Gotchas**
  *
  * Throws a `RangeError` that names the option when the name has other characters than letters, digits, `_` and `-`, when a
- * value is not of its kind or out of its range, when a list names something twice or nothing at all, and when there is no
- * such option. Areas and artefacts are named with letters, digits, `.`, `_` and `-`.
+ * value is not of its kind or out of its range, when a list names something twice or nothing at all, when there is no such
+ * option, and when what is editable of a tool could not be checked. Areas and artefacts are named with letters, digits, `.`, `_` and `-`.
  *
  * @category constructors
  * @since 0.1.0
@@ -349,7 +365,7 @@ export const make = <I, IE, A, AE, E, R>(
   given.oneOf("risk", risk, ["low", "medium", "high"])
   given.flag("available", available)
   given.flag("irreversible", irreversible)
-  const { repeatable, tools } = toolsOf(options.tools ?? [])
+  const tools = toolsOf(options.tools ?? [], { risk, irreversible })
   const decodeInput = decoder(Schema.toCodecJson(options.input))
   return {
     [TypeId]: TypeId,
@@ -362,7 +378,7 @@ export const make = <I, IE, A, AE, E, R>(
     available,
     attemptTimeout: given.duration("attemptTimeout", options.attemptTimeout ?? "30 seconds", "more"),
     permissions: given.names("permissions", options.permissions ?? [], "ids"),
-    tools: given.names("tools", tools),
+    tools: [...tools.keys()],
     dependencies: given.names("dependencies", options.dependencies ?? []),
     artefacts: given.names("artefacts", options.artefacts ?? [], "ids"),
     estimate: estimateOf(options.estimate),
@@ -374,7 +390,7 @@ export const make = <I, IE, A, AE, E, R>(
         const work = Effect.scoped(
           Effect.suspend(() => {
             const { allowance = unlimited, effects, people, progress = Effect.void, ...given } = order
-            const outside = repeating(effects ?? new Memory(order.run, order.task).service, repeatable)
+            const outside = calling(effects ?? new Memory(order.run, order.task).service, tools)
             return options
               .handle({ ...given, allowance, progress, input })
               .pipe(

@@ -9,7 +9,7 @@ import * as Allowance from "../Allowance.ts"
 import * as Budget from "../Budget.ts"
 import type * as Decider from "../Decider.ts"
 import type { PlannedTask } from "../RunEvent.ts"
-import type { ReviewState, RunState, TaskState } from "../RunState.ts"
+import type { GrantState, ReviewState, RunState, TaskState } from "../RunState.ts"
 import type { Order } from "../Worker.ts"
 import { whole } from "./answering.ts"
 import { accountsOf } from "./applying/draft.ts"
@@ -86,6 +86,7 @@ export const carryOut = (hands: Hands, action: Decider.Action, at: number): void
     case "EndTask": {
       const { dispatch, missing, note, status, task } = action
       withdraw(hands, ({ task: of }) => of === task, at, `${task} has ended without it`)
+      lapse(hands, (grant) => grant.task === task && grant.dispatch !== undefined, at, `${task} has ended`)
       const behind = dispatch === undefined ? {} : { dispatch }
       return take({ _tag: "TaskEnded", at, task, status, ...behind, missing, note })
     }
@@ -106,6 +107,19 @@ export const withdraw = (
 ): void => {
   for (const review of [...state().reviews.values()].filter(which)) {
     take({ _tag: "ReviewWithdrawn", at, review: review.review, note: `${review.review} is withdrawn: ${why}` })
+  }
+}
+
+/** What was approved and is not done any more is told. */
+export const lapse = (
+  { state, take }: Pick<Hands, "state" | "take">,
+  which: (grant: GrantState) => boolean,
+  at: number,
+  why: string
+): void => {
+  for (const [review, grant] of [...state().grants].filter(([, grant]) => which(grant))) {
+    const note = `What was approved in ${review} was not done: ${why}`
+    take({ _tag: "GrantStalled", at, review, task: grant.task, what: "lapsed", due: at, note })
   }
 }
 
@@ -253,7 +267,7 @@ export const beginning = (
   // Nobody else has the order yet; the work looks at it when it begins.
   order.allowance = allowance
   order.progress = pulse.beat
-  const outside = hands.outside.session(order.task, order.dispatch)
+  const outside = hands.outside.session(order.task, order.dispatch, worker)
   order.effects = outside.service
   order.people = { run: order.run, task: order.task, ask: (asked) => outside.questions.ask(asked) }
   return {

@@ -138,6 +138,7 @@ export const report = (
   const answer = certain(given, outside)
   return Effect.map(counted(answer.result, allowance, before), (result) => {
     const { dependency, label, outcome } = answer
+    const unapproved = result.error?.kind === "denied" ? (outside.end ?? outside.rejection)?.review : undefined
     const digest = digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
     tell({
       _tag: "Reported",
@@ -150,6 +151,7 @@ export const report = (
       ...(label === undefined ? {} : { label }),
       ...(digest === undefined ? {} : { digest }),
       ...(dependency === undefined ? {} : { dependency }),
+      ...(unapproved === undefined ? {} : { review: unapproved }),
       note: `${note(worker, attempts, answer)}${unsettled ? leftBehind : ""}`
     })
   })

@@ -31,7 +31,7 @@ import { nextReview } from "./applying/reviews.ts"
 import { isSoon, nextDue } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
 import { failure } from "./attempt.ts"
-import { carryOut, withdraw } from "./carrying.ts"
+import { carryOut, lapse, withdraw } from "./carrying.ts"
 import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
@@ -173,7 +173,16 @@ export class Executor {
     const rouse = () => this.inbox.rouse()
     this.telling = new Telling(beside, this.tell, rouse)
     this.seeking = new Seeking(beside, this.tell, rouse)
-    this.outside = new Outside({ run, journal, store, state: () => this.known(), tell: this.tell, park })
+    this.outside = new Outside({
+      run,
+      journal,
+      store,
+      state: () => this.known(),
+      tell: this.tell,
+      park,
+      spec: office.spec,
+      policy: office.desk.reviews
+    })
     this.hands = {
       office,
       outside: this.outside,
@@ -632,6 +641,7 @@ export class Executor {
     if (event._tag !== "Reported") return
     this.underway.over(event.dispatch)
     withdraw(this.hands, ({ dispatch }) => dispatch === event.dispatch, event.at, `${event.dispatch} is over`)
+    lapse(this.hands, ({ dispatch }) => dispatch === event.dispatch, event.at, `${event.dispatch} is over`)
     this.assess(event)
     this.overruns(event)
   }
@@ -750,7 +760,10 @@ export class Executor {
           continue
         }
         if (refused === undefined) {
-          if (event._tag === "Reported") this.overruns(event)
+          if (event._tag === "Reported") {
+            lapse(this.hands, ({ dispatch }) => dispatch === event.dispatch, at, `${event.dispatch} is over`)
+            this.overruns(event)
+          }
           continue
         }
         if (overtaken.has(event._tag) || this.isOver()) continue

@@ -17,6 +17,7 @@ type Told = Extract<
       | "EffectIntended"
       | "EffectSettled"
       | "EffectQuarantined"
+      | "Confirmed"
       | "Decided"
       | "DecisionFailed"
       | "HealthChanged"

@@ -13,17 +13,21 @@ import * as Stream from "effect/Stream"
 import * as Artefacts from "../../journal/Artefacts.ts"
 import type * as Journal from "../../journal/Journal.ts"
 import type { JournalError } from "../../journal/Journal.ts"
+import type * as Decider from "../Decider.ts"
 import type { Service } from "../Effects.ts"
+import type * as ReviewPolicy from "../ReviewPolicy.ts"
 import type { EffectRecovery, RunEvent } from "../RunEvent.ts"
 import type { EffectState, RunState } from "../RunState.ts"
 import { unsettledTwin } from "./applying/effects.ts"
 import { EffectError } from "./effectErrors.ts"
+import { Gatekeeper } from "./gatekeeping.ts"
 import { fromRecord, patience } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Store } from "./outputs.ts"
 import { type Book, type Entry, type Intent, type Known, type Pending, perform } from "./performing.ts"
 import { Questions } from "./questioning.ts"
 import { bytesOf } from "./showing.ts"
+import type { Called } from "./tools.ts"
 
 /** What is needed of the executor of a run. */
 export interface Surroundings {
@@ -32,6 +36,8 @@ export interface Surroundings {
   readonly store: Store
   readonly state: () => RunState
   readonly tell: (news: News) => void
+  readonly spec: Decider.Spec
+  readonly policy: ReviewPolicy.ReviewPolicy
   /** Has the work of an order interrupted once it can be. */
   readonly park: (dispatch: string, questions: Questions) => void
 }
@@ -55,8 +61,8 @@ export class Outside {
   }
 
   /** What an order does outside. */
-  session(task: string, dispatch: string): Session {
-    return new Session(this, task, dispatch)
+  session(task: string, dispatch: string, worker: string): Session {
+    return new Session(this, task, dispatch, worker)
   }
 }
 
@@ -92,15 +98,16 @@ export class Session implements Book {
   readonly run: string
   readonly task: string
   readonly pending: Map<string, Pending>
-  readonly service: Service = { perform: (options) => perform(this, options) }
+  readonly service: Service = { perform: (options, called) => perform(this, options, called) }
   private readonly outside: Outside
   private readonly dispatch: string
   private readonly doubts = new Map<string, Doubt>()
   readonly questions: Questions
+  private readonly gate: Gatekeeper
   private stuck: EffectError | undefined
   private closed = false
 
-  constructor(outside: Outside, task: string, dispatch: string) {
+  constructor(outside: Outside, task: string, dispatch: string, worker: string) {
     this.outside = outside
     this.run = outside.around.run
     this.task = task
@@ -116,6 +123,19 @@ export class Session implements Book {
       refusal: () => this.refusal("")?.detail,
       rest: this.rest,
       park: () => around.park(dispatch, this.questions)
+    })
+    this.gate = new Gatekeeper({
+      run: this.run,
+      task,
+      dispatch,
+      worker,
+      state: around.state,
+      tell: around.tell,
+      questions: this.questions,
+      spec: around.spec,
+      policy: around.policy,
+      refusal: (name) => this.refusal(name),
+      stick: (error) => this.stick(error)
     })
     const { effects } = outside.around.state()
     if (effects.size === 0) return
@@ -137,6 +157,19 @@ export class Session implements Book {
       first ??= doubt
     }
     return first
+  }
+
+  /** What a person did not let be done, last. */
+  get rejection(): EffectError | undefined {
+    return this.gate.rejection
+  }
+
+  pass(intent: Intent, called: Called): Effect.Effect<Intent, EffectError> {
+    return this.gate.pass(intent, called)
+  }
+
+  holds(grant: string): boolean {
+    return this.outside.around.state().grants.has(grant)
   }
 
   /** The order is over: nothing more is begun for it. */
@@ -161,7 +194,8 @@ export class Session implements Book {
   refusal(name: string): EffectError | undefined {
     if (this.stuck !== undefined) {
       if (this.stuck.effect === name) return this.stuck
-      return new EffectError({ effect: name, reason: "unknown", detail: this.stuck.message })
+      const reason = this.stuck.reason === "unknown" ? "unknown" : "refused"
+      return new EffectError({ effect: name, reason, detail: this.stuck.message })
     }
     return this.closed
       ? new EffectError({ effect: name, reason: "refused", detail: `${this.dispatch} is over` })
@@ -255,7 +289,9 @@ export class Session implements Book {
       case "Intended": {
         const note = `${dispatch} is about to do ${name}${occurrence === 0 ? "" : ` (occurrence ${occurrence})`}`
         const args = shown(intent.arguments)
-        return { _tag: "EffectIntended", task, dispatch, effect, name, digest, occurrence, recovery, ...args, note }
+        const grant = intent.grant === undefined ? {} : { grant: intent.grant }
+        const what = { effect, name, digest, occurrence, recovery, ...grant }
+        return { _tag: "EffectIntended", task, dispatch, ...what, ...args, note }
       }
       case "Settled": {
         const { by, outcome, value, why } = entry

@@ -27,8 +27,9 @@ import { EffectError } from "./effectErrors.ts"
 import { owned } from "./plain.ts"
 import { decoder, encoder, sentences, shortened } from "./problems.ts"
 import { reasonOf } from "./reasons.ts"
+import type { Called } from "./tools.ts"
 
-/** What is to be done. `effect`: its key; `digest`: of its arguments. */
+/** What is to be done. `effect`: its key; `digest`: of its arguments; `grant`: the review in which a person let it be done. */
 export interface Intent {
   readonly effect: string
   readonly name: string
@@ -36,6 +37,7 @@ export interface Intent {
   readonly occurrence: number
   readonly recovery: EffectRecovery
   readonly arguments: Schema.Json
+  readonly grant?: string | undefined
 }
 
 /** What is written down. */
@@ -79,6 +81,9 @@ export interface Pending {
  * **Details**
  *
  * - `refusal`: why nothing may be begun any more.
+ * - `pass`: lets a call of a tool through, as it may be done: with other arguments where a person has changed them, and with
+ *   the approval that it uses up. Fails where it may not be done, and does not come back while people are asked.
+ * - `holds`: whether an approval can still be used.
  * - `tell`: has an entry written; done when it is, with the reason when it is not taken. What is told in turn is written in
  *   turn.
  * - `written`: an effect that was settled is so for everybody. `stick`: nothing more is begun, for this reason.
@@ -88,6 +93,8 @@ export interface Book {
   readonly task: string
   readonly pending: Map<string, Pending>
   readonly refusal: (name: string) => EffectError | undefined
+  readonly pass: (intent: Intent, called: Called) => Effect.Effect<Intent, EffectError>
+  readonly holds: (grant: string) => boolean
   readonly look: (intent: Intent) => Known
   readonly tell: (intent: Intent, entry: Entry) => Deferred.Deferred<string | undefined>
   readonly written: (intent: Intent) => void
@@ -133,16 +140,24 @@ type Turn<A> = { readonly _tag: "Value"; readonly value: A } | { readonly _tag: 
 
 const again = { _tag: "Again" } as const
 
+/** An intent with other arguments. */
+export const withArguments = (intent: Intent, args: Schema.Json): Intent =>
+  args === intent.arguments ? intent : { ...intent, arguments: args, digest: digest(canonical(args)) }
+
 /** Performs an effect once, whoever asks for it how often. */
 export const perform = <A, E, R, E2, R2>(
   book: Book,
-  options: Any<A, E, R, E2, R2>
+  options: Any<A, E, R, E2, R2>,
+  called?: Called | undefined
 ): Effect.Effect<A, E | E2 | EffectError, R | R2> =>
   Effect.suspend(() => {
     const intent = intentOf(book, options)
     if (intent instanceof EffectError) return Effect.fail(intent)
-    const performing = new Performing(book, intent, options)
-    const loop: Effect.Effect<A, E | E2 | EffectError, R | R2> = Effect.flatMap(performing.turn, (turn) =>
+    const turn =
+      called === undefined
+        ? new Performing(book, intent, options).turn
+        : Effect.flatMap(book.pass(intent, called), (passed) => new Performing(book, passed, options).turn)
+    const loop: Effect.Effect<A, E | E2 | EffectError, R | R2> = Effect.flatMap(turn, (turn) =>
       turn._tag === "Value" ? Effect.succeed(turn.value) : loop
     )
     return loop
@@ -228,7 +243,11 @@ class Performing<A, E, R, E2, R2> {
       return restore(Deferred.await(ack)).pipe(
         Effect.onInterrupt(() => Effect.sync(() => this.unbegun("it was called back before"))),
         Effect.flatMap((refused): Effect.Effect<Turn<A>, E | EffectError, R> => {
-          if (refused !== undefined) return Effect.fail(this.fail("refused", refused))
+          if (refused !== undefined) {
+            // An approval that has lapsed in between is asked for anew.
+            if (intent.grant !== undefined && !book.holds(intent.grant)) return Effect.succeed(again)
+            return Effect.fail(this.fail("refused", refused))
+          }
           const late = book.refusal(intent.name)
           if (late === undefined) return this.run(restore)
           this.unbegun(late.detail)
@@ -245,7 +264,7 @@ class Performing<A, E, R, E2, R2> {
 
   private run(restore: Restore): Effect.Effect<Turn<A>, E | EffectError, R> {
     const { intent, options } = this
-    const work = Effect.suspend(() => options.run(intent.effect))
+    const work = Effect.suspend(() => options.run(intent.effect, intent.arguments))
     const { interruptible = true } = options
     return Effect.flatMap(Effect.exit(interruptible ? restore(work) : work), (exit) =>
       Exit.isSuccess(exit) ? this.done(restore, exit.value, "run") : this.failed(restore, exit.cause)

@@ -10,7 +10,8 @@
  * - Q1. What is asked again under the same key and about the same is answered from the record, or waited for: it is never asked
  *   twice.
  * - Q2. What is asked under the same key about something else is put anew, in the place of what was asked before.
- * - Q3. The work is not interrupted while it asks something else, or while an effect of it is under way.
+ * - Q3. The work is not interrupted while it asks something else, while it reads what was answered, or while an effect of it is
+ *   under way.
  *
  * @since 0.1.0
  */
@@ -23,7 +24,15 @@ import type { RunState } from "../RunState.ts"
 import type { News } from "./news.ts"
 import { ReviewError } from "./reviewErrors.ts"
 
-/** What is asked. `key`: the same whenever it is asked again; `digest`: of what it is about. */
+/**
+ * What is asked.
+ *
+ * **Details**
+ *
+ * - `key`: the same whenever it is asked again; `digest`: of what it is about.
+ * - `after`: a question of this key whose answer does not hold any more: it is put anew.
+ * - `edited`: the questions in which what is proposed was changed before.
+ */
 export interface Asked {
   readonly key: string
   readonly name: string
@@ -33,6 +42,8 @@ export interface Asked {
   readonly facts: { readonly [name: string]: Schema.Json }
   readonly digest: string
   readonly editable?: ReadonlyArray<string> | undefined
+  readonly edited?: ReadonlyArray<string> | undefined
+  readonly after?: string | undefined
   readonly note: string
 }
 
@@ -62,6 +73,8 @@ const turns = 4
 export class Questions {
   private readonly around: Around
   private readonly opening = new Map<string, Deferred.Deferred<void>>()
+  /** What is being found out before the work goes on, or asks. */
+  private readonly deciding = new Set<Deferred.Deferred<void>>()
   private waiting = 0
   private looking = false
   /** Whether the work is being interrupted for a question. */
@@ -83,7 +96,7 @@ export class Questions {
         const open = known === undefined ? undefined : reviews.get(known.review)
         const over = known === undefined ? undefined : closed.get(known.review)
         if (open !== undefined && open.digest === asked.digest) return restore(this.wait)
-        if (over !== undefined && over.digest === asked.digest) {
+        if (over !== undefined && over.digest === asked.digest && known?.review !== asked.after) {
           return over.action === "halt" ? restore(this.wait) : restore(this.read(name, over.version))
         }
         const refused = this.around.refusal()
@@ -102,7 +115,7 @@ export class Questions {
     const ack = Deferred.makeUnsafe<string | undefined>()
     const written = Deferred.makeUnsafe<void>()
     this.opening.set(key, written)
-    const { editable, ...rest } = asked
+    const { after: _, editable, edited, ...rest } = asked
     this.around.tell({
       _tag: "ReviewOpened",
       review: "",
@@ -111,6 +124,7 @@ export class Questions {
       key,
       ...rest,
       ...(editable === undefined ? {} : { editable }),
+      ...(edited === undefined ? {} : { edited }),
       ...(supersedes === undefined ? {} : { supersedes }),
       ack
     })
@@ -147,6 +161,10 @@ export class Questions {
         yield* Deferred.await(written)
         still = 0
       }
+      for (const over of this.deciding) {
+        yield* Deferred.await(over)
+        still = 0
+      }
       yield* this.around.rest
       if (this.waiting === 0) {
         this.looking = false
@@ -157,9 +175,25 @@ export class Questions {
     return true
   })
 
-  private read(name: string, version: number): Effect.Effect<Closing, ReviewError> {
+  /** Keeps the work from being interrupted for a question until this is over. */
+  during<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.suspend(() => {
+      const over = Deferred.makeUnsafe<void>()
+      this.deciding.add(over)
+      return Effect.onExit(effect, () =>
+        Effect.sync(() => {
+          this.deciding.delete(over)
+          Deferred.doneUnsafe(over, Effect.void)
+        })
+      )
+    })
+  }
+
+  /** How a question was closed, by the event of a version. */
+  read(name: string, version: number): Effect.Effect<Closing, ReviewError> {
     const busy = (detail: string) => new ReviewError({ name, reason: "busy", detail })
-    return this.around.recorded(version).pipe(
+    const found = this.around.recorded(version)
+    return this.during(found).pipe(
       Effect.mapError(({ message }) => busy(`what was answered cannot be read: ${message}`)),
       Effect.flatMap((event) => {
         switch (event?._tag) {

@@ -40,15 +40,17 @@ export type Edits = typeof Edits.Type
  * - `digest`: of what is decided about. `editable`: JSON pointers to the arguments that may be changed.
  * - `dispatch`: the order whose work asks; it waits for the answer and then begins anew. `key`: of what it asks, the same
  *   whenever it asks the same again.
- * - `supersedes`: the question in whose place it is put.
+ * - `supersedes`: the question in whose place it is put. `edited`: those in which what is proposed was changed before, in turn.
  * - `grant`: the standing grant by which it is decided in the same moment.
  * - `facts`: what a person needs to see, as plain data, by `kind`:
  *   - `action-approval` of an order: `worker`, `risk`, `irreversible`, `tier`, `confidence` (of what the task builds on),
  *     `requester` and `batchable` (see `Autonomy.Decision`), the worker's `description` and `estimate`, `order` (the contract;
  *     of an input of more than 32 KiB of JSON, or beyond 128 KiB of them all, only the bytes, in `largeInputs`, which the note
  *     says) and `digest`, for which alone an approval holds.
- *   - `action-approval` of a tool: `worker`, `tool`, `arguments` or `largeArguments`, `risk`, `irreversible`, `tier`, `rule`,
- *     and `schema`, the JSON schema of the arguments, where they may be changed.
+ *   - `action-approval` of a tool: `worker`, `tool`, its `version`, `arguments` or `largeArguments`, `description` (one sentence
+ *     of the author of the tool), `risk`, `irreversible`, `tier`, `rule` and `why` it is asked about, `occurrence` unless it is 0,
+ *     `call` (a digest of the tool and the arguments, the same in any task), and `schema`, the JSON schema of the arguments,
+ *     where they may be changed.
  *   - `budget-increase`: `account`, `measure`, `limit`, `settled`, `reserved`, `asked` (of the measure, by the order),
  *     `closed` (it was overrun), `estimate` (all that the order may use) and `needed` (the least raise, by measure).
  *   - `question`: `worker`, `confidence`, `question`, and `choices` where the answer is one of them. `result-acceptance`,
@@ -79,6 +81,7 @@ export const ReviewOpened = Schema.TaggedStruct("ReviewOpened", {
   dispatch: Schema.optionalKey(Schema.String),
   key: Schema.optionalKey(Schema.String),
   supersedes: Schema.optionalKey(Schema.String),
+  edited: Schema.optionalKey(Schema.Array(Schema.String)),
   grant: Schema.optionalKey(Schema.String),
   facts: Schema.Record(Schema.String, Schema.Json),
   note

@@ -51,7 +51,7 @@ export type Draft = Writable<
   readonly reviews: Map<string, ReviewState>
   readonly closed: Map<string, ClosedReview>
   readonly grants: Map<string, GrantState>
-  readonly asks: Map<string, { readonly task: string; readonly review: string }>
+  readonly asks: Map<string, RunState["asks"] extends ReadonlyMap<string, infer A> ? A : never>
   readonly timers: Array<TimerState>
   readonly health: Map<string, RunState["health"] extends ReadonlyMap<string, infer H> ? H : never>
   readonly load: Map<string, number>

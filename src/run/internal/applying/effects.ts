@@ -33,6 +33,14 @@ export const intended = (draft: Draft, task: TaskState, event: Of<"EffectIntende
   const twin = unsettledTwin(draft, event)
   if (twin !== undefined) return `the same effect of ${draft.effects.get(twin)?.task} is not settled`
   const version = draft.version + 1
+  // An approval is used up by what it was for.
+  const approval = grant === undefined ? undefined : draft.grants.get(grant)
+  if (grant !== undefined) {
+    if (approval?.task !== task.id || approval.dispatch !== dispatch || approval.tool !== name) {
+      return `${grant} does not let ${dispatch} do ${name}`
+    }
+    if (approval.until <= at) return `what was approved in ${grant} was not done in time`
+  }
   const next = {
     task: task.id,
     dispatch,
@@ -42,13 +50,13 @@ export const intended = (draft: Draft, task: TaskState, event: Of<"EffectIntende
     status: "intended",
     happened: false,
     at,
-    version
+    version,
+    ...(grant === undefined || approval === undefined ? {} : { grant: { review: grant, ...approval } })
   } as const
   const bytes = weigh(effect, next)
   const large = outgrown(draft, bytes, "this effect")
   if (large !== undefined) return large
-  // An approval is used up by what it was for.
-  if (grant !== undefined && !draft.grants.delete(grant)) return `${grant} lets nothing be done any more`
+  if (grant !== undefined) draft.grants.delete(grant)
   draft.size += bytes
   draft.effects.set(effect, next)
   return undefined
@@ -71,8 +79,18 @@ export const settled = (draft: Draft, event: Of<"EffectSettled">): string | unde
   const effect = draft.effects.get(id)
   if (effect === undefined || effect.task !== task) return `${task} has no effect ${id}`
   if (effect.status !== "intended") return `the effect ${effect.name} is ${effect.status}`
-  if (outcome === "done") done(draft, id, effect)
-  else remove(draft, id, effect)
+  if (outcome === "done") {
+    done(draft, id, effect)
+    return undefined
+  }
+  remove(draft, id, effect)
+  const { dispatch, grant } = effect
+  const open = draft.tasks.get(task)?.dispatch?.id === dispatch
+  if (grant !== undefined && open) {
+    // It has not happened: what was approved may still be done once.
+    const { review, ...approval } = grant
+    draft.grants.set(review, approval)
+  }
   return undefined
 }
 

@@ -24,6 +24,10 @@ const notRouted = (task: TaskState, worker: string): string | undefined =>
   task.routed === worker ? undefined : `the task ${task.id} is not routed to ${worker}`
 
 export const confirmed = (draft: Draft, task: TaskState, event: Of<"Confirmed">): string | undefined => {
+  // What an order is about to do is the matter of the order, and is decided on anew each time.
+  if (event.dispatch !== undefined) {
+    return task.dispatch?.id === event.dispatch ? undefined : `${event.dispatch} is not open`
+  }
   if (!isFree(draft, task)) return `the task ${task.id} is ${task.status}`
   const { allowed, worker } = event
   draft.tasks.set(task.id, { ...task, confirmed: [...task.confirmed, { worker, allowed }] })

@@ -48,7 +48,7 @@ const weigh = ({ facts, note, terms }: Pick<ReviewState, "facts" | "note" | "ter
   JSON.stringify(facts).length + note.length + perReview + (terms === undefined ? 0 : JSON.stringify(terms).length)
 
 export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
-  const { _tag: _, at, facts: shown, grant: _g, review, steps = [], supersedes, task: id, ...rest } = event
+  const { _tag: _, at, edited: _e, facts: shown, grant: _g, review, steps = [], supersedes, task: id, ...rest } = event
   const next = nextReview(draft)
   if (review !== next) return `the next review is ${next}, not ${review}`
   if (supersedes !== undefined) {
@@ -109,7 +109,8 @@ const place = (draft: Draft, { at, review, task: id }: Of<"ReviewOpened">): stri
 }
 
 /** A question of the work of an order, which goes on for now. */
-const asked = (draft: Draft, { dispatch, key, review, task: id = "" }: Of<"ReviewOpened">): string | undefined => {
+const asked = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
+  const { dispatch, edited, key, review, task: id = "" } = event
   const task = draft.tasks.get(id)
   if (task === undefined) return `there is no task ${JSON.stringify(id)}`
   if (task.dispatch?.id !== dispatch) return `${dispatch} is not open`
@@ -117,7 +118,7 @@ const asked = (draft: Draft, { dispatch, key, review, task: id = "" }: Of<"Revie
   if (key === undefined) return "a question of the work of an order has a key"
   const before = draft.asks.get(key)
   if (before !== undefined && draft.reviews.has(before.review)) return `${before.review} asks the same and is open`
-  draft.asks.set(key, { task: id, review })
+  draft.asks.set(key, { task: id, review, ...(edited === undefined ? {} : { edited }) })
   return undefined
 }
 
@@ -127,8 +128,8 @@ const close = (
   review: ReviewState,
   how: Pick<ClosedReview, "as" | "at"> & Partial<ClosedReview>
 ): void => {
-  const { digest, dispatch, facts, kind, review: id, task } = review
-  const { tool } = facts
+  const { digest, dispatch, facts, kind, review: id, task, terms } = review
+  const { call, tool } = facts
   draft.reviews.delete(id)
   draft.size += perClosed - weigh(review)
   draft.closed.set(id, {
@@ -138,6 +139,8 @@ const close = (
     ...(dispatch === undefined ? {} : { dispatch }),
     ...(digest === undefined ? {} : { digest }),
     ...(typeof tool === "string" ? { tool } : {}),
+    ...(typeof call === "string" ? { call } : {}),
+    ...(terms?.onReject === undefined ? {} : { onReject: terms.onReject }),
     ...how
   })
 }

@@ -13,6 +13,7 @@ import type { Answer, GroupState, RunState, TaskState, Try } from "../../RunStat
 import { accountsOf, isAsked, isUnmade, usable } from "../applying/draft.ts"
 import { inWords, shortOf } from "../applying/raising.ts"
 import { overdue, shorten } from "../problems.ts"
+import { basis } from "./basis.ts"
 import { beforeTheEnd, hold } from "./effects.ts"
 import { canAgain, choose, declared, Room, standIns, unaffordable } from "./routing.ts"
 
@@ -333,18 +334,6 @@ const gated = (
   const asked = `${name} may do ${task.id} only with a person's approval (${because.join(", ")}); ${why}`
   const facts = { worker: name, risk, irreversible, tier: state.tier, confidence, requester, batchable }
   return review(task, "action-approval", "autonomy", ["approve", "reject"], asked, facts)
-}
-
-/** The confidence of what a task builds on: the lowest of what it needs, and whose that is. */
-const basis = (state: RunState, task: TaskState): { readonly confidence: number; readonly of: string } => {
-  let least = { confidence: 1, of: "" }
-  for (const need of task.needs) {
-    const before = state.tasks.get(need)
-    const behind = before?.tries.findLast(({ version }) => version === before.result)
-    if (behind !== undefined && behind.confidence < least.confidence)
-      least = { confidence: behind.confidence, of: need }
-  }
-  return least
 }
 
 /** The expansions that a task has left. One that is done once more has none of those that led to it. */
