@@ -23,12 +23,27 @@
  * what came of an effect, nobody in the run does the same, by name and arguments; a task that has such an effect neither
  * goes on nor ends, unless it is stopped.
  *
+ * A worker that declares tools (`Worker.Tool`) does nothing outside but those, and people can be asked about a call before it
+ * is done: by its risk and the tier of the run, and by the tool's own gate (`ToolGate`). The question is a review of kind
+ * `action-approval`; the order waits for it, and begins anew with the answer.
+ *
+ * | what became of the call | `perform` |
+ * |---|---|
+ * | nobody has to be asked, or somebody approved it | does it, once |
+ * | somebody approved it with changes | does it with the changed arguments, which `run` is handed; they fit the tool, and are looked at by the gate as if they had been proposed |
+ * | somebody rejected it, nobody decided in time, or the question was taken back | fails with `rejected`, `expired`, `withdrawn`; the policy of the desk (`onReject`) may end the order instead |
+ * | it is the same, by tool and arguments, as one that was rejected before in this run | fails with `rejected`, and nobody is asked |
+ * | its arguments do not fit, the gate says no, or there is no such tool | fails with `malformed`, `denied`; the third such failure ends the order |
+ *
  * **Invariants**
  *
  * - E1. Nothing is done outside before its intent is in the journal.
  * - E2. Nobody sees what came of it before that is in the journal.
  * - E3. What may have happened is done again only under the same key, and only where that is declared to be harmless.
  * - E4. An order never reports success while one of its effects is not settled.
+ * - E5. An approval lets one call be done, once, with the arguments that were approved, of the same tool in the same version. One
+ *   that has not been used in time, or by its order, lets nothing be done any more.
+ * - E6. What nobody let be done is not done: `run` is not called.
  *
  * **Gotchas**
  *
@@ -40,6 +55,9 @@
  *   as the order's. An effect with `probe` can happen twice when a process that stood still wakes between its intent and its
  *   doing, after another one has taken over; only the receiver's own check of the key can prevent that.
  * - An effect in which another one with the same name and arguments is performed waits for itself.
+ * - A call that people are asked about must not be raced with a time-out, as with `Review.ask`.
+ * - An approval holds for what is proposed under the same key. A handler that proposes something else when it begins anew is told
+ *   of (`approval-mismatch`), and asks for something else.
  *
  * **Example** (A payment that is made once, although its worker fails after it)
  *

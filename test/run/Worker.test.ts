@@ -86,6 +86,14 @@ describe("Worker", () => {
       ],
       ['tools[1] must be a name that is not empty, got " "', { tools: ["read", " "] }],
       ['tools[1] must not be named twice, got "read"', { tools: ["read", "read"] }],
+      [
+        "tools[0].editable must have an input beside it, by which changes are checked",
+        { tools: [{ name: "pay", editable: ["/amount"] }] }
+      ],
+      [
+        "tools[1].editable[1] must not be named twice",
+        { tools: ["read", { name: "pay", input: Schema.Unknown, editable: ["/amount", "/amount"] }] }
+      ],
       ['dependencies[0] must be a name that is not empty, got ""', { dependencies: [""] }]
     ]
     it.each(bad)("throws a RangeError that names the option: %s", (message, options) => {

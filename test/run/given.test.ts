@@ -140,6 +140,22 @@ const table: ReadonlyArray<Row> = [
     [{ capabilities: [5] }, "capabilities[0] must be a name that is not empty, got 5"],
     [{ capabilities: ["a", "a"] }, 'capabilities[1] must not be named twice, got "a"'],
     [{ tools: { a: 1 } }, "tools must be a list, got {1 field}"],
+    [{ tools: [{ name: "pay", gates: 1 }] }, "each field of tools[0] must be one of gate,"],
+    [{ tools: [{ name: 5 }] }, "tools[0] must be a name that is not empty, got 5"],
+    [{ tools: [{ name: "pay", idempotent: "yes" }] }, 'tools[0].idempotent must be true or false, got "yes"'],
+    [
+      { tools: [{ name: "pay", risk: "dire" }] },
+      'tools[0].risk must be one of "low", "medium", "high", "critical", got "dire"'
+    ],
+    [{ tools: [{ name: "pay", irreversible: 1 }] }, "tools[0].irreversible must be true or false, got 1"],
+    [
+      { tools: [{ name: "pay", gate: "ask" }] },
+      'tools[0].gate must be "always", "never" or a function of the arguments, got "ask"'
+    ],
+    [{ tools: [{ name: "pay", input: {} }] }, "tools[0].input must be a schema, got {0 fields}"],
+    [{ tools: [{ name: "pay", editable: "/a" }] }, 'tools[0].editable must be a list, got "/a"'],
+    [{ tools: [{ name: "pay", describe: "pays" }] }, 'tools[0].describe must be a function, got "pays"'],
+    [{ tools: [{ name: "pay", version: 2 }] }, "tools[0].version must be a text that is not empty, got 2"],
     [{ size: "3" }, 'size must be a whole number >= 1, got "3"'],
     [{ queue: null, size: 1.5 }, "size must be a whole number >= 1, got 1.5"],
     [{ available: "no" }, 'available must be true or false, got "no"'],
