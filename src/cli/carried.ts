@@ -31,5 +31,6 @@ export const waitsText = ({ reviews, timers }: Outstanding, wakeAt: number | und
   const people = reviews.length === 0 ? "" : many(reviews.length, "decision")
   const timed = timers.length === 0 ? "" : many(timers.length, "timer")
   const what = [people, timed].filter((each) => each !== "").join(" and ")
-  return wakeAt === undefined ? what : `${what === "" ? "" : `${what}, `}until ${instantOf(wakeAt)}`
+  const until = reviews.length === 0 ? "until" : "the next step without them at"
+  return wakeAt === undefined ? what : `${what === "" ? "" : `${what}, `}${until} ${instantOf(wakeAt)}`
 }

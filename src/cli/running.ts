@@ -194,7 +194,8 @@ const valueText = (value: unknown): string => plain(shortened(JSON.stringify(val
 /** What a run waits for. */
 const awaited = ({ reviews, wakeAt }: Outcome.Outcome): string => {
   const people = reviews.length === 0 ? [] : [many(reviews.length, "decision")]
-  return [...people, ...(wakeAt === undefined ? [] : [instantOf(wakeAt)])].join(" or ")
+  const meanwhile = people.length === 0 ? "" : "; the next step without them comes at "
+  return `${people.join("")}${wakeAt === undefined ? "" : `${meanwhile}${instantOf(wakeAt)}`}`
 }
 
 /** What people are asked, and how a run goes on that waits, a line each. */
