@@ -330,13 +330,21 @@ describe("serve", () => {
       yield* Run.startIn(office, { id: "r1", input: "go" }).pipe(Effect.provideService(Journal.Journal, here))
       const said = yield* Effect.forEach(
         others,
-        (journal) => Effect.result(Run.decide(retry("r1")).pipe(Effect.provideService(Journal.Journal, journal))),
+        (journal, n) =>
+          Effect.result(
+            Run.decide({ ...retry("r1"), by: `person-${n}` }).pipe(Effect.provideService(Journal.Journal, journal))
+          ),
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(
         said.map((result) => (result._tag === "Failure" ? result.failure.message : "taken")),
         ["taken", 'the decision of r1/review/1 is refused: "r1/review/1" has been decided already']
       )
+      // Who says the same once more is known.
+      const again = Run.decide({ ...retry("r1"), by: "person-0" }).pipe(
+        Effect.provideService(Journal.Journal, others[0]!)
+      )
+      assert.deepStrictEqual(yield* again, { _tag: "Replayed" })
       // Nor does the owner itself, which has not taken that in yet.
       const own = yield* Effect.flip(Run.decide(retry("r1")).pipe(Effect.provideService(Journal.Journal, here)))
       assert.strictEqual(own.message, 'the decision of r1/review/1 is refused: "r1/review/1" has been decided already')
@@ -349,7 +357,7 @@ describe("serve", () => {
       const late = yield* Effect.flip(Run.decide({ ...retry("r1"), by: "bob" }).pipe(say))
       assert.strictEqual(late._tag === "CommandRefused" ? late.because : late._tag, "already-decided")
       // The same one of the same is known.
-      assert.deepStrictEqual(yield* Run.decide(retry("r1")).pipe(say), { _tag: "Replayed" })
+      assert.deepStrictEqual(yield* Run.decide({ ...retry("r1"), by: "person-0" }).pipe(say), { _tag: "Replayed" })
     }).pipe(Effect.scoped)
   )
 

@@ -17,6 +17,7 @@ import type * as Office from "../Office.ts"
 import { Decision, Edits, type RefusedBecause, type RunEvent } from "../RunEvent.ts"
 import type { RunState } from "../RunState.ts"
 import { alreadyAsked, applySaid, copy } from "./apply.ts"
+import { saidOf } from "./applying/reviews.ts"
 import { notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
 import { commit, fromRecord, refusal, toRecord } from "./log.ts"
@@ -30,7 +31,7 @@ import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type R
 import { type Eligible, type Heard, submitted, type Submitted, unheard } from "./submitting.ts"
 import { configuration } from "./tiering.ts"
 import { asksWho, vet } from "./vetting.ts"
-import { commandOf, type FromOutside } from "./word.ts"
+import { commandOf, type FromOutside, wordOf } from "./word.ts"
 
 /** What somebody said, in the words of whoever said it. */
 export const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?: string }): string => {
@@ -62,19 +63,28 @@ const told = (news: FromOutside, rules: Redaction): FromOutside => {
   return rest as FromOutside
 }
 
-/** Whether somebody has decided a review by word that the run has not taken in yet. */
-const isClaimed = (
+/** What whoever decides is told where somebody has, by word that the run has not taken in yet. */
+const claimedBefore = Effect.fnUntraced(function* (
   journal: Journal.Journal["Service"],
   run: string,
-  news: FromOutside
-): Effect.Effect<boolean, Journal.JournalError> =>
-  news._tag !== "ReviewDecided"
-    ? Effect.succeed(false)
-    : Effect.map(journal.reviews(run), (reviews) =>
-        reviews.some(({ claimed, review }) => review === news.review && claimed !== undefined)
-      )
+  news: Extract<FromOutside, { readonly _tag: "ReviewDecided" }>
+): Effect.fn.Return<Heard | undefined, Journal.JournalError> {
+  const { review } = news
+  const claimed = (yield* journal.reviews(run)).some((each) => each.review === review && each.claimed !== undefined)
+  if (!claimed) return undefined
+  const words = (yield* journal.commands(run)).map(wordOf)
+  const same = words.some(
+    (word) =>
+      word._tag === "ReviewDecided" &&
+      word.review === review &&
+      word.by === news.by &&
+      saidOf(word) === saidOf(news) &&
+      word.key === news.key
+  )
+  return same ? { _tag: "Replayed" } : taken(review)
+})
 
-const claimedBefore = (review: string): Heard => ({
+const taken = (review: string): Heard => ({
   _tag: "Refused",
   because: "already-decided",
   reason: `${JSON.stringify(review)} has been decided already`
@@ -119,9 +129,8 @@ export const command = Effect.fnUntraced(function* (
   const wrong = unreadable(news)
   if (wrong !== undefined) return yield* refuse(wrong)
   const journal = yield* Journal.Journal
-  if (news._tag === "ReviewDecided" && (yield* isClaimed(journal, run, news))) {
-    return yield* answer(claimedBefore(news.review))
-  }
+  const before = news._tag === "ReviewDecided" ? yield* claimedBefore(journal, run, news) : undefined
+  if (before !== undefined) return yield* answer(before)
   const live = office?.live.get(run)
   if (live !== undefined) {
     const ack = Deferred.makeUnsafe<string | undefined>()
@@ -195,7 +204,7 @@ const leave = Effect.fnUntraced(function* (
     Effect.catchTag("ReviewTaken", (late) => Effect.succeed(late))
   )
   if (late === undefined) return { _tag: "Left" }
-  if (late.found === "claimed") return claimedBefore(late.review)
+  if (late.found === "claimed") return taken(late.review)
   // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
   yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
   return { _tag: "Left" }

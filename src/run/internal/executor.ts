@@ -129,7 +129,8 @@ export class Executor {
   private recalls: Array<string> = []
   /** Who waits to hear whether an event was taken, and those that were and have to be written first. */
   private readonly askers = new Map<RunEvent, Deferred.Deferred<string | undefined>>()
-  private acks: Array<Deferred.Deferred<string | undefined>> = []
+  private acks: Array<{ readonly ack: Deferred.Deferred<string | undefined>; readonly refused: string | undefined }> =
+    []
   /** What is known of who decides, and who wants to know what became of it. */
   private readonly deciders = new WeakMap<RunEvent, Pick<News, "eligible" | "heard">>()
   /** Events that were left in the journal as word, with its number. */
@@ -305,7 +306,8 @@ export class Executor {
   /** Nobody listens any more: who still waits for an answer has to look elsewhere. */
   private dismiss(): void {
     this.inbox.close()
-    for (const ack of [...this.askers.values(), ...this.acks.splice(0)]) Deferred.doneUnsafe(ack, Exit.succeed(notHere))
+    this.acks = []
+    for (const ack of this.askers.values()) Deferred.doneUnsafe(ack, Exit.succeed(notHere))
     this.askers.clear()
     Deferred.doneUnsafe(this.over, Exit.void)
   }
@@ -601,7 +603,7 @@ export class Executor {
 
   private acknowledge(): void {
     if (this.askers.size === 0) return
-    for (const ack of this.acks.splice(0)) Deferred.doneUnsafe(ack, Exit.succeed(undefined))
+    for (const { ack, refused } of this.acks.splice(0)) Deferred.doneUnsafe(ack, Exit.succeed(refused))
     this.askers.clear()
   }
 
@@ -691,7 +693,10 @@ export class Executor {
 
   /** A refusal is told at once, anything else when it is written. */
   private answer(event: RunEvent, asker: Deferred.Deferred<string | undefined>, refused: string | undefined): void {
-    if (refused === undefined) return void this.acks.push(asker)
+    // What is written down is told when it is.
+    if (refused === undefined || this.taken.at(-1)?._tag === "ReviewRefused") {
+      return void this.acks.push({ ack: asker, refused })
+    }
     this.askers.delete(event)
     Deferred.doneUnsafe(asker, Exit.succeed(refused))
     if (event._tag !== "EffectSettled") return
