@@ -60,7 +60,9 @@ const reasonToStop = (state: RunState, spec: Spec, group: GroupState, adds: bool
   }
   if (stopping !== undefined) return undefined
   if (group.id === "" && state.spent !== undefined && isFinal(state, spec)) {
-    return { reason: "budget-exceeded", recall: false, note: state.spent }
+    if (!isUndecided(state)) return { reason: "budget-exceeded", recall: false, note: state.spent }
+    const note = `${state.spent}; nobody has decided in time whether more may be spent`
+    return { reason: "escalation-expired", recall: false, note }
   }
   if (containment === "isolate" || group.open === 0) return undefined
   if (containment === "fail-fast") {
@@ -88,6 +90,15 @@ const enoughOf = (quorum: number): string =>
 /** Whether a spent budget of the run stays spent: nobody is asked, or who was asked said no. */
 const isFinal = ({ unraised }: RunState, { policy }: Spec): boolean =>
   policy.atCap === "stop" || unraised.includes("run")
+
+/** Whether nobody has decided whether the run may spend more. */
+const isUndecided = ({ closed, tasks }: RunState): boolean => {
+  for (const { as, kind, task = "" } of closed.values()) {
+    if (as !== "expired" || kind !== "budget-increase") continue
+    if (tasks.get(task)?.tries.at(-1)?.account === "run") return true
+  }
+  return false
+}
 
 const isLost = (task: TaskState | undefined): boolean =>
   task !== undefined && hasEnded(task.status) && task.status !== "accepted" && task.status !== "partial"

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Action, Spec } from "../../Decider.ts"
+import type { ReviewKind } from "../../RunEvent.ts"
 import type { RunState, TaskState } from "../../RunState.ts"
 import { isUnmade } from "../applying/draft.ts"
 import { isEnough } from "../enough.ts"
@@ -20,11 +21,17 @@ const end = (status: Finish["status"], stopReason: Finish["stopReason"], note: s
   note
 })
 
+/** Whether it is about the tasks that carry something out. */
+const isOfGroup = (kind: ReviewKind): boolean => kind === "routing" || kind === "plan-approval"
+
 /** The tasks of which nobody has decided in time what they had asked. */
 const unanswered = ({ closed, tasks }: RunState): ReadonlySet<string> => {
   const found = new Set<string>()
+  // What nobody has decided about the tasks of a task, or what its work has asked.
   const halted = new Set<string>()
-  for (const { action, task = "" } of closed.values()) if (action === "halt") halted.add(task)
+  for (const { action, as, kind, task = "" } of closed.values()) {
+    if (as === "expired" && (action === "halt" || isOfGroup(kind))) halted.add(task)
+  }
   for (const task of tasks.values()) {
     if (task.status !== "failed") continue
     const { answers, tries } = task
@@ -37,8 +44,12 @@ const unanswered = ({ closed, tasks }: RunState): ReadonlySet<string> => {
 }
 
 /** The tasks in which a person has let nothing stand. */
-const turnedDown = ({ tasks }: RunState): ReadonlySet<string> => {
+const turnedDown = ({ closed, tasks }: RunState): ReadonlySet<string> => {
   const found = new Set<string>()
+  for (const { as, decision, kind, task = "" } of closed.values()) {
+    if (as !== "decided" || decision !== "reject" || !isOfGroup(kind)) continue
+    if (tasks.get(task)?.status === "failed") found.add(task)
+  }
   for (const { answers, id, status } of tasks.values()) {
     const said = answers.at(-1)
     const no = said?.decision === "reject" && said.instead === undefined

@@ -39,7 +39,15 @@ export const stopped = (state: RunState, task: TaskState): GroupState["stopping"
 
 /** The decision, or nothing while the task has to wait for a slot. */
 export const settle = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined =>
-  beforeTheEnd(state, task, next(state, spec, task, room), () => stopped(state, task) !== undefined)
+  beforeTheEnd(
+    state,
+    task,
+    next(state, spec, task, room),
+    () => stopped(state, task) !== undefined || isSilence(task.answers.at(-1)?.instead)
+  )
+
+/** Whether nobody has decided, so that nobody is asked the same once more. */
+const isSilence = (instead: Answer["instead"]): boolean => instead !== undefined && instead !== "approve"
 
 const next = (state: RunState, spec: Spec, task: TaskState, room: Room): Action | undefined => {
   const { dispatch } = task
