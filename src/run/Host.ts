@@ -17,6 +17,7 @@
  * - A run whose events cannot be trusted is listed as suspended, its reason `untrusted-state`, and left as it is; one that
  *   began with another definition of the desk is suspended as `version-mismatch`, and goes on at a host that has its own and
  *   is told to with `asked`.
+ * - Word for a run that is over is cleared away; that somebody decided too late is written into the run before.
  * - When it is interrupted, its runs are suspended as `asked`: they go on when somebody says so, for instance with `asked`.
  *
  * **Invariants**
@@ -70,6 +71,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 
 import * as Journal from "../journal/Journal.ts"
+import { clear } from "./internal/clearing.ts"
 import { Given } from "./internal/given.ts"
 import { nextWake, pick, unfinished } from "./internal/picking.ts"
 import { foldRun } from "./internal/reading.ts"
@@ -224,25 +226,31 @@ const make = (office: Office.Office, options: Checked) =>
         : Effect.logWarning(`Host: ${run} is ${result}: ${note}`)
     }
 
-    /** Word for a run of this desk that is over is taken in by nobody. */
+    /** Word for a run of this desk that is over is taken in by nobody; that somebody decided too late is written down. */
     const sweep = (commands: ReadonlyArray<Journal.Left>): Effect.Effect<void, Journal.JournalError> =>
       Effect.forEach(
-        commands,
-        ({ id, run }) =>
+        new Set(commands.map(({ run }) => run)),
+        (run) =>
           foldRun(run).pipe(
-            Effect.map(({ state }) => (state.desk === office.desk.name && isFinished(state.status) ? [id] : [])),
-            Effect.catchTags({
-              RunNotFound: () => Effect.succeed([]),
-              RunTooNew: () => Effect.succeed([]),
-              RunUntrusted: () => Effect.succeed([])
+            Effect.flatMap(({ state }) => {
+              if (state.desk !== office.desk.name || !isFinished(state.status)) return Effect.void
+              return clear(
+                journal,
+                state,
+                commands.filter((each) => each.run === run)
+              )
             }),
-            Effect.catchIf(isOfOne, () => Effect.succeed([]))
+            Effect.catchTags({
+              RunNotFound: () => Effect.void,
+              RunTooNew: () => Effect.void,
+              RunUntrusted: () => Effect.void,
+              // Somebody has written meanwhile: the next look clears it.
+              VersionConflict: () => Effect.void
+            }),
+            Effect.catchIf(isOfOne, () => Effect.void)
           ),
-        { concurrency: 1 }
-      ).pipe(
-        Effect.flatMap((ids) => journal.discard(ids.flat())),
-        Effect.provideService(Journal.Journal, journal)
-      )
+        { concurrency: 1, discard: true }
+      ).pipe(Effect.provideService(Journal.Journal, journal))
 
     /** Looks once: which runs to take up, and when the next one wants to be looked at. */
     const look = (live: { readonly has: (run: string) => boolean }, asked: boolean) =>

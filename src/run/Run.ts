@@ -196,6 +196,7 @@ const startOptions: ReadonlyArray<keyof StartOptions<unknown>> = [
   "id",
   "limits",
   "tier",
+  "requester",
   "module",
   "onEvent",
   "onTreeEvent",

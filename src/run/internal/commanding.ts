@@ -14,7 +14,7 @@ import { Redaction } from "../../Redaction.ts"
 import * as Autonomy from "../Autonomy.ts"
 import * as Budget from "../Budget.ts"
 import type * as Office from "../Office.ts"
-import { Decision, Edits, type RefusedBecause, type RunEvent } from "../RunEvent.ts"
+import { Decision, Edits, type Of, type RefusedBecause, type RunEvent } from "../RunEvent.ts"
 import type { RunState } from "../RunState.ts"
 import { alreadyAsked, applySaid, copy } from "./apply.ts"
 import { saidOf } from "./applying/reviews.ts"
@@ -31,7 +31,7 @@ import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type R
 import { type Eligible, type Heard, submitted, type Submitted, unheard } from "./submitting.ts"
 import { configuration } from "./tiering.ts"
 import { asksWho, vet } from "./vetting.ts"
-import { commandOf, type FromOutside, wordOf } from "./word.ts"
+import { commandOf, type FromOutside, type Word, wordOf } from "./word.ts"
 
 /** What somebody said, in the words of whoever said it. */
 export const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly review?: string }): string => {
@@ -146,7 +146,10 @@ export const command = Effect.fnUntraced(function* (
     }
   }
   const rules = yield* Redaction
-  if (!(yield* journal.owns)) return yield* answer(yield* leave(journal, run, told(news, rules)))
+  if (!(yield* journal.owns)) {
+    const left = yield* leave(journal, run, told(news, rules))
+    return yield* left._tag === "Full" ? refuse(left.reason) : answer(left)
+  }
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
     const { state } = yield* foldRun(run)
@@ -179,6 +182,30 @@ const eventOf = (said: FromOutside, at: number): RunEvent => {
   return { ...news, at } as RunEvent
 }
 
+/** So much word of a kind about one question, or about the run, may wait for whoever carries the run out. */
+export const mostWaiting = 20
+
+/** There is too much word already. */
+interface Full {
+  readonly _tag: "Full"
+  readonly reason: string
+}
+
+const timeless = ({ at: _at, ...event }: Of<"ReviewRefused">): Word => event
+
+/** The question that word is about; nothing where it is about the run. */
+const aboutOf = ({ data }: Journal.Command): unknown =>
+  typeof data === "object" && data !== null && "review" in data ? data.review : undefined
+
+const isFull = (
+  journal: Journal.Journal["Service"],
+  word: Journal.Command
+): Effect.Effect<boolean, Journal.JournalError> =>
+  Effect.map(journal.commands(word.run), (waiting) => {
+    const alike = waiting.filter((each) => each.type === word.type && aboutOf(each) === aboutOf(word))
+    return alike.length >= mostWaiting
+  })
+
 /**
  * Leaves word for whoever carries out the runs of this journal. It is looked at first, by what the journal has: somebody else
  * may have been faster all the same, and then the owner of the journal refuses it and says so in the run.
@@ -187,12 +214,19 @@ const leave = Effect.fnUntraced(function* (
   journal: Journal.Journal["Service"],
   run: string,
   news: FromOutside
-): Effect.fn.Return<Heard, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
+): Effect.fn.Return<Heard | Full, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
   const { state } = yield* foldRun(run)
   const at = Math.floor(yield* Clock.currentTimeMillis)
   const { event, heard } = considered(state, eventOf(news, at), yield* eligibleFor(state, news))
   if (event === undefined) return heard
-  const word = commandOf(run, at, news)
+  // What was refused here does not count, whatever the owner's own directory says of it.
+  const word = commandOf(run, at, event._tag === "ReviewRefused" ? timeless(event) : news)
+  // Only one claims a question: whoever decides it needs no room.
+  const claims = heard._tag === "Applied" && word.review !== undefined
+  if (!claims && (yield* isFull(journal, word))) {
+    const reason = `${mostWaiting} others like it wait already for the process that carries the run out`
+    return heard._tag === "Refused" ? heard : { _tag: "Full", reason }
+  }
   const { review: _, ...unclaimed } = word
   // One of several votes claims nothing, and what does not count is only to be written down.
   if (heard._tag !== "Applied") {
@@ -282,6 +316,8 @@ const without = (fields: object): object =>
  *   may not (see `Reviewers`) and one about something else are refused with `CommandRefused`, whose `because` says why, and
  *   which is written into the run, too. What is no answer to the question is refused, and nothing is written.
  * - Where a question needs several approvals (`terms.quorum`), the others are `Voted`.
+ * - What does not count is written down 200 times in a run, and no more after that. Of word of one kind about one question, 20
+ *   wait for the owner at most: more is refused, and what does not count is not left.
  *
  * | kind of review | decision | what happens |
  * |---|---|---|

@@ -51,7 +51,7 @@ import { redacted } from "./redacting.ts"
 import { reread } from "./rereading.ts"
 import { Seeking } from "./seeking.ts"
 import { standingNews } from "./standingNews.ts"
-import { type Eligible, type Heard, submitted, unheard } from "./submitting.ts"
+import { type Eligible, type Heard, relayed, submitted, unheard } from "./submitting.ts"
 import { Telling } from "./telling.ts"
 import { dueBy } from "./timing.ts"
 import { Underway } from "./underway.ts"
@@ -463,6 +463,10 @@ export class Executor {
   /** Takes what somebody says, or writes down that it does not count; the reason then. */
   private submit(made: RunEvent): string | undefined {
     if (made._tag === "ReviewOpened") return this.offer(this.asked(made))
+    if (made._tag === "ReviewRefused") {
+      const { event } = relayed(this.known(), made)
+      return event === undefined ? undefined : this.offer(event)
+    }
     const { eligible = unvetted, heard: tell } = this.deciders.get(made) ?? {}
     if (made._tag !== "ReviewDecided" || this.state === undefined) {
       const refusal = this.state !== undefined && asksWho(made) ? unheard(this.state, made.review, eligible) : undefined

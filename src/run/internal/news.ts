@@ -23,6 +23,7 @@ type Told = Extract<
       | "HealthChanged"
       | "ReviewOpened"
       | "ReviewDecided"
+      | "ReviewRefused"
       | "ReviewWithdrawn"
       | "ReviewChanged"
       | "ReviewAdvanced"

@@ -21,6 +21,7 @@
  * - J3. A question that needs several approvals has them of as many people. Whoever changes what is approved has the others
  *   approve anew; where the terms say so, one of them has to be somebody else than who changed it.
  * - J4. One rejection closes a question, unless its terms say otherwise.
+ * - J5. Who was told that it does not count is not counted after all, whoever carries the run out.
  *
  * @since 0.1.0
  */
@@ -143,6 +144,20 @@ export const unheard = (
   if (before === undefined) return eligible._tag === "Refused" ? eligible : undefined
   const { as } = before
   return { _tag: "Refused", because: as === "decided" ? "already-decided" : as, reason: howClosed(id, before) }
+}
+
+/**
+ * What becomes of a refusal that somebody was told elsewhere: it is written down, as far as there is room for it, and where
+ * there is such a question.
+ */
+export const relayed = (
+  { closed, refusals, reviews }: Pick<RunState, "closed" | "refusals" | "reviews">,
+  event: Of<"ReviewRefused">
+): Submitted => {
+  const { because, note: reason, review } = event
+  const heard: Heard = { _tag: "Refused", because, reason }
+  const known = reviews.has(review) || closed.has(review)
+  return known && !unrecorded.has(because) && refusals < most ? { heard, event } : { heard }
 }
 
 /** Of a question that is closed, or never was. */

@@ -18,8 +18,11 @@ export type FromOutside = Extract<
   { readonly _tag: "ReviewDecided" | "ReviewWithdrawn" | "ReviewChanged" | "AutonomyChanged" | "CancelRequested" }
 >
 
+/** What is left as word: what somebody says, or that it does not count, where they were told so already. */
+export type Word = FromOutside | Extract<News, { readonly _tag: "ReviewRefused" }>
+
 /** The word for a run that says something. */
-export const commandOf = (run: string, at: number, said: FromOutside): Journal.Command => {
+export const commandOf = (run: string, at: number, said: Word): Journal.Command => {
   const { ack: _, command: __, eligible: _e, heard: _h, ...told } = said
   const { data, type } = toRecord({ ...told, at } as RunEvent)
   return { run, type, at, data, ...(told._tag === "ReviewDecided" ? { review: told.review } : {}) }
@@ -31,6 +34,7 @@ export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
   const event = EffectResult.isSuccess(read) ? read.success : undefined
   switch (event?._tag) {
     case "ReviewDecided":
+    case "ReviewRefused":
     case "ReviewWithdrawn":
     case "ReviewChanged":
     case "AutonomyChanged":
