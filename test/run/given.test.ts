@@ -456,7 +456,8 @@ describe("what a run is given", () => {
     [{ waitFor: "-1 second" }, 'waitFor must be a duration >= 0, got "-1 second"'],
     [{ waitFor: "a while" }, 'waitFor must be a duration >= 0, got "a while"'],
     [{ waitFor: Number.NaN }, "waitFor must be a duration >= 0, got NaN"],
-    [{ teir: "low" }, "teir is not a known option; known are tier, id, log, input, limits and 4 more"]
+    [{ teir: "low" }, "teir is not a known option; known are tier, id, log, input, limits and 5 more"],
+    [{ requester: "" }, 'requester must name somebody, such as ann or service:mailer, got ""']
   ]
   const made = Desk.make("desk", desk)
 
