@@ -144,6 +144,22 @@ describe("Who decides", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.effect("R-306 who decides after somebody whose word still waits is too late, and that is written down, too", () =>
+    Effect.gen(function* () {
+      const filename = yield* freshPath
+      const here = yield* process(filename)
+      const there = yield* process(filename)
+      yield* Run.start(alone(), begins).pipe(at(here))
+      assert.deepStrictEqual(yield* Run.decide(deciding({ by: "bob" })).pipe(at(there)), { _tag: "Left" })
+      const late = deciding({ by: "eve", decision: "reject" })
+      for (const process of [there, here]) {
+        assert.strictEqual(becauseOf(yield* Effect.exit(Run.decide(late).pipe(at(process)))), "already-decided")
+      }
+      yield* Run.resume(alone(), "r1", { log: false }).pipe(at(here))
+      assert.deepStrictEqual(yield* written.pipe(at(here)), ["decided", "already-decided", "already-decided"])
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("R-306 what does not count is written down two hundred times in a run, whoever carries it out", () =>
     Effect.gen(function* () {
       const refuse = Effect.flip(Run.decide(deciding({ by: "eve" })).pipe(Effect.provide(directory)))

@@ -28,7 +28,7 @@ import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
-import { type Eligible, type Heard, submitted, type Submitted, unheard } from "./submitting.ts"
+import { type Eligible, type Heard, type Refusal, refused, submitted, type Submitted, unheard } from "./submitting.ts"
 import { configuration } from "./tiering.ts"
 import { asksWho, vet } from "./vetting.ts"
 import { commandOf, type FromOutside, type Word, wordOf } from "./word.ts"
@@ -84,7 +84,7 @@ const claimedBefore = Effect.fnUntraced(function* (
   return same ? { _tag: "Replayed" } : taken(review)
 })
 
-const taken = (review: string): Heard => ({
+const taken = (review: string): Refusal => ({
   _tag: "Refused",
   because: "already-decided",
   reason: `${JSON.stringify(review)} has been decided already`
@@ -129,8 +129,12 @@ export const command = Effect.fnUntraced(function* (
   const wrong = unreadable(news)
   if (wrong !== undefined) return yield* refuse(wrong)
   const journal = yield* Journal.Journal
-  const before = news._tag === "ReviewDecided" ? yield* claimedBefore(journal, run, news) : undefined
-  if (before !== undefined) return yield* answer(before)
+  const rules = yield* Redaction
+  if (news._tag === "ReviewDecided") {
+    const before = yield* claimedBefore(journal, run, news)
+    if (before?._tag === "Refused") yield* relay(journal, run, told(news, rules), before)
+    if (before !== undefined) return yield* answer(before)
+  }
   const live = office?.live.get(run)
   if (live !== undefined) {
     const ack = Deferred.makeUnsafe<string | undefined>()
@@ -145,7 +149,6 @@ export const command = Effect.fnUntraced(function* (
       return yield* answer(told.by ?? { _tag: "Refused", because: "invalid", reason: refused })
     }
   }
-  const rules = yield* Redaction
   if (!(yield* journal.owns)) {
     const left = yield* leave(journal, run, told(news, rules))
     return yield* left._tag === "Full" ? refuse(left.reason) : answer(left)
@@ -206,6 +209,22 @@ const isFull = (
     return alike.length >= mostWaiting
   })
 
+/** Leaves word that a decision does not count, which somebody is told here and now. */
+const relay = Effect.fnUntraced(function* (
+  journal: Journal.Journal["Service"],
+  run: string,
+  news: FromOutside,
+  { because, reason }: Refusal
+): Effect.fn.Return<void, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
+  const { state } = yield* foldRun(run)
+  const at = Math.floor(yield* Clock.currentTimeMillis)
+  const made = eventOf(news, at)
+  const event = made._tag === "ReviewDecided" ? refused(state, made, because, reason).event : undefined
+  if (event?._tag !== "ReviewRefused") return
+  const { review: _, ...word } = commandOf(run, at, timeless(event))
+  if (!(yield* isFull(journal, word))) yield* Effect.catchTag(journal.command(word), "ReviewTaken", Effect.die)
+})
+
 /**
  * Leaves word for whoever carries out the runs of this journal. It is looked at first, by what the journal has: somebody else
  * may have been faster all the same, and then the owner of the journal refuses it and says so in the run.
@@ -238,7 +257,11 @@ const leave = Effect.fnUntraced(function* (
     Effect.catchTag("ReviewTaken", (late) => Effect.succeed(late))
   )
   if (late === undefined) return { _tag: "Left" }
-  if (late.found === "claimed") return taken(late.review)
+  if (late.found === "claimed") {
+    const refusal = taken(late.review)
+    yield* relay(journal, run, news, refusal)
+    return refusal
+  }
   // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
   yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
   return { _tag: "Left" }

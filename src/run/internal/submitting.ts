@@ -124,7 +124,13 @@ const short = (digest: string | undefined): string =>
 const mismatch = ({ key, review }: Deciding): string =>
   `the key ${JSON.stringify(key)} came with another decision about ${review} before`
 
-const refused = (state: RunState, event: Deciding, because: RefusedBecause, reason: string): Submitted => {
+/** That a decision does not count, and what is written of it, as far as there is room for it. */
+export const refused = (
+  state: Pick<RunState, "refusals">,
+  event: Deciding,
+  because: RefusedBecause,
+  reason: string
+): Submitted => {
   const heard: Heard = { _tag: "Refused", because, reason }
   if (unrecorded.has(because) || state.refusals >= most) return { heard }
   const { at, by, decision, principal, review } = event
