@@ -29,7 +29,7 @@
  *
  * | what became of the call | `perform` |
  * |---|---|
- * | nobody has to be asked, or somebody approved it | does it, once |
+ * | nobody has to be asked, somebody approved it, or a standing grant covers it (`Review.allow`) | does it, once |
  * | somebody approved it with changes | does it with the changed arguments, which `run` is handed; they fit the tool, and are looked at by the gate as if they had been proposed |
  * | somebody rejected it, nobody decided in time, or the question was taken back | fails with `rejected`, `expired`, `withdrawn`; the policy of the desk (`onReject`) may end the order instead |
  * | it is the same, by tool and arguments, as one that was rejected before in this run | fails with `rejected`, and nobody is asked |

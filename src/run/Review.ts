@@ -23,8 +23,9 @@
  *
  * The other side is that of people. {@link queue} has what all runs of a journal ask, {@link get} one question with all that
  * is needed to decide it; {@link decide} and {@link decideAll} answer. {@link claim}, {@link release}, {@link reassign},
- * {@link extend} and {@link withdraw} change how a question is handled. They need nothing but the journal, and nobody has to
- * carry the run out meanwhile.
+ * {@link extend} and {@link withdraw} change how a question is handled; {@link allow} lets the like of a call be done without being
+ * asked again, and {@link revoke} takes that back. They need nothing but the journal, and nobody has to carry the run out
+ * meanwhile.
  *
  * **Invariants**
  *
@@ -127,6 +128,8 @@ import type { Decision, FinalAction } from "./RunEvent.ts"
 export { decide, type Deciding, type Taken } from "./internal/commanding.ts"
 export { BatchRefused, ReviewError, ReviewNotFound } from "./internal/reviewErrors.ts"
 export {
+  allow,
+  type Allowing,
   claim,
   decideAll,
   type Each,
@@ -134,6 +137,7 @@ export {
   reassign,
   type Refusals,
   release,
+  revoke,
   type Speaking,
   withdraw
 } from "./internal/reviewing.ts"

@@ -31,6 +31,7 @@
  * | `ReviewWithdrawn` `ReviewChanged` | a question is taken back; somebody takes care of it, others are asked, there is more time |
  * | `ReviewRefused` | somebody decided, and it does not count |
  * | `GrantStalled` | nothing has been done with an approval |
+ * | `GrantGiven` `GrantRevoked` | somebody lets the like of a call be done without being asked, and takes that back |
  * | `Notified` | somebody was told of a question, or could not be |
  * | `Parked` `Unparked` | an order waits for the answers to what its work has asked, and begins anew with them |
  * | `TimerSet` `TimerFired` | something waits until a time, and that time has come |
@@ -61,6 +62,8 @@ import { Reference } from "../journal/Reference.ts"
 import { Tier } from "./Autonomy.ts"
 import { EffectIntended, EffectQuarantined, EffectSettled } from "./internal/effectEvents.ts"
 import {
+  GrantGiven,
+  GrantRevoked,
   GrantStalled,
   Notified,
   Parked,
@@ -563,6 +566,8 @@ export const RunEvent = Schema.Union([
   ReviewChanged,
   ReviewRefused,
   GrantStalled,
+  GrantGiven,
+  GrantRevoked,
   Notified,
   Parked,
   Unparked,

@@ -24,7 +24,8 @@
  * - S10. `timers` holds those that are open, by when they are due and then in the order in which they were set. They fire in
  *   that order, none before it is due; one of a task that ended is gone.
  * - S11. A question is in `reviews` while it can be decided, and in `closed` afterwards; `asks` has those that the work of
- *   orders has asked, by key, for as long as its task goes on; `grants` the approvals that were not used.
+ *   orders has asked, by key, for as long as its task goes on; `grants` the approvals that were not used; `standing` those for
+ *   more than one call, whether they still cover anything or not.
  *
  * **Example** (Only valid transitions exist)
  *
@@ -42,7 +43,7 @@
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
-import { Tier } from "./Autonomy.ts"
+import { Risk, Tier } from "./Autonomy.ts"
 import * as Budget from "./Budget.ts"
 import { applyEvent, copy, type Draft } from "./internal/apply.ts"
 import { largest as bound } from "./internal/applying/draft.ts"
@@ -71,6 +72,7 @@ import {
   WorkerHealth,
   type RunEvent
 } from "./RunEvent.ts"
+import { StandingGrant } from "./StandingGrant.ts"
 
 /**
  * The bytes that a state may take: 1 MiB. What is larger belongs into results, which a state only points to.
@@ -450,6 +452,29 @@ export interface GrantState extends Schema.Schema.Type<typeof GrantState> {}
 export const GrantState = Schema.Struct(grant)
 
 /** @since 0.1.0 */
+export interface StandingState extends Schema.Schema.Type<typeof StandingState> {}
+
+/**
+ * An approval for more than one call.
+ *
+ * **Details**
+ *
+ * - `used`: how many it has covered. `review`: the question in which it was given; `risk`: of that, more than which it does not
+ *   cover. `terms`, `requester`: as of the question: whoever may decide by them may take it back.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const StandingState = Schema.Struct({
+  grant: StandingGrant,
+  used: Schema.Int,
+  review: Schema.String,
+  risk: Risk,
+  terms: Schema.optionalKey(Terms),
+  requester: Schema.optionalKey(Schema.String)
+})
+
+/** @since 0.1.0 */
 export interface TimerState extends Schema.Schema.Type<typeof TimerState> {}
 
 /**
@@ -510,6 +535,7 @@ export const RunState = Schema.Struct({
   closed: Schema.ReadonlyMap(Schema.String, ClosedReview),
   refusals: Schema.Int,
   grants: Schema.ReadonlyMap(Schema.String, GrantState),
+  standing: Schema.ReadonlyMap(Schema.String, StandingState),
   asks: Schema.ReadonlyMap(
     Schema.String,
     Schema.Struct({

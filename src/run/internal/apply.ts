@@ -7,6 +7,7 @@ import * as Budget from "../Budget.ts"
 import type { RunEvent, Of } from "../RunEvent.ts"
 import { addTasks, type Draft, hasEnded } from "./applying/draft.ts"
 import * as effects from "./applying/effects.ts"
+import * as granting from "./applying/granting.ts"
 import * as groups from "./applying/groups.ts"
 import * as orders from "./applying/orders.ts"
 import * as parking from "./applying/parking.ts"
@@ -95,6 +96,8 @@ export const fromOutside: ReadonlySet<string> = new Set([
   "ReviewWithdrawn",
   "ReviewChanged",
   "ReviewRefused",
+  "GrantGiven",
+  "GrantRevoked",
   "AutonomyChanged",
   "CancelRequested"
 ])
@@ -143,6 +146,7 @@ const begin = (event: Of<"RunStarted">): Draft | string => {
     closed: new Map(),
     refusals: 0,
     grants: new Map(),
+    standing: new Map(),
     asks: new Map(),
     timers: [],
     timersSet: 0,
@@ -208,6 +212,10 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
       return reviews.refused(draft)
     case "GrantStalled":
       return reviews.stalled(draft, event)
+    case "GrantGiven":
+      return granting.given(draft, event)
+    case "GrantRevoked":
+      return granting.revoked(draft, event)
     case "TimerSet":
       return timers.set(draft, event)
     case "TimerFired":

@@ -42,6 +42,10 @@ export const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly 
       return `the withdrawal of ${said.review}`
     case "ReviewChanged":
       return `the change of ${said.review}`
+    case "GrantGiven":
+      return `the grant that goes with ${said.review}`
+    case "GrantRevoked":
+      return `the end of the grant that goes with ${said.review}`
     case "AutonomyChanged":
       return `the change of the tier of ${run}`
     case "CancelRequested":
@@ -103,7 +107,7 @@ const considered = (state: RunState, event: RunEvent, eligible: Eligible): Submi
     const next = applySaid(copy(state), said.event)
     return typeof next === "string" ? { heard: { _tag: "Refused", because: "invalid", reason: next } } : said
   }
-  const refusal = asksWho(event) ? unheard(state, event.review, eligible) : undefined
+  const refusal = asksWho(event) ? unheard(state, event, eligible) : undefined
   if (refusal !== undefined) return { heard: refusal }
   const next = applySaid(copy(state), event)
   if (next === alreadyAsked) return { heard: { _tag: "Replayed" } }

@@ -462,14 +462,14 @@ export class Executor {
 
   /** Takes what somebody says, or writes down that it does not count; the reason then. */
   private submit(made: RunEvent): string | undefined {
-    if (made._tag === "ReviewOpened") return this.offer(this.asked(made))
+    if (made._tag === "ReviewOpened") return this.openFor(this.asked(made))
     if (made._tag === "ReviewRefused") {
       const { event } = relayed(this.known(), made)
       return event === undefined ? undefined : this.offer(event)
     }
     const { eligible = unvetted, heard: tell } = this.deciders.get(made) ?? {}
     if (made._tag !== "ReviewDecided" || this.state === undefined) {
-      const refusal = this.state !== undefined && asksWho(made) ? unheard(this.state, made.review, eligible) : undefined
+      const refusal = this.state !== undefined && asksWho(made) ? unheard(this.state, made, eligible) : undefined
       if (refusal === undefined) return this.offer(made)
       tell?.(refusal)
       return refusal.reason
@@ -480,6 +480,17 @@ export class Executor {
       refused === undefined ? undefined : { _tag: "Refused", because: "invalid", reason: refused }
     tell?.(unable ?? heard)
     return refused ?? (heard._tag === "Refused" ? heard.reason : undefined)
+  }
+
+  /** Opens a question of the work of an order; one that a standing grant covers is decided in the same moment. */
+  private openFor(opened: Of<"ReviewOpened">): string | undefined {
+    const refused = this.offer(opened)
+    const { at, grant, review } = opened
+    const standing = grant === undefined ? undefined : this.known().standing.get(grant)
+    if (refused !== undefined || grant === undefined || standing === undefined) return refused
+    const { by, uses } = standing.grant
+    const note = `${grant} of ${by} covers it, use ${standing.used + 1} of ${uses}`
+    return this.offer({ _tag: "ReviewDecided", at, review, decision: "approve", by, grant, note })
   }
 
   /** A question of the work of an order, with its name and its terms. */

@@ -12,6 +12,7 @@
  * | approved, and the approval is there | done with it |
  * | approved, and the approval is used up or has lapsed | asked about anew |
  * | approved with changes that ask for more | asked about anew, as it is with the changes |
+ * | a standing grant covers it | asked about, and decided by that in the same moment |
  * | nobody let it or its like be done | the gate and the tier say: done, confirmed, or a person is asked |
  *
  * **Invariants**
@@ -35,6 +36,7 @@ import * as ReviewText from "../ReviewText.ts"
 import type { ClosedReview, RunState } from "../RunState.ts"
 import * as ToolGate from "../ToolGate.ts"
 import { accountsOf } from "./applying/draft.ts"
+import { uncovered } from "./applying/granting.ts"
 import { canonical, digest as digestOf } from "./canonical.ts"
 import { basis } from "./deciding/basis.ts"
 import { differences, digestOfAction } from "./editing.ts"
@@ -91,17 +93,20 @@ export class Gatekeeper {
   }
 
   /** See `Book.pass`. */
-  pass(intent: Intent, called: Called): Effect.Effect<Intent, EffectError> {
+  pass(intent: Intent, called: Called, withGrants = true): Effect.Effect<Intent, EffectError> {
     return Effect.suspend((): Effect.Effect<Intent, EffectError> => {
       const refused = this.around.refusal(intent.name)
       if (refused !== undefined) return Effect.fail(refused)
       if (called._tag === "Undeclared") return Effect.fail(this.undeclared(intent, called.known))
       const { questions } = this.around
-      return Effect.flatMap(questions.during(this.step(intent, called)), (step) => {
+      return Effect.flatMap(questions.during(this.step(intent, called, withGrants)), (step) => {
         if (step._tag === "Pass") return Effect.succeed(step.intent)
         return Effect.matchEffect(questions.ask(step.asked), {
           onFailure: ({ detail, reason }) =>
-            Effect.fail(this.fail(intent, reason === "busy" ? "busy" : "refused", detail)),
+            // The last use of a grant was somebody else's.
+            reason === "refused" && step.asked.grant !== undefined
+              ? this.pass(intent, called, false)
+              : Effect.fail(this.fail(intent, reason === "busy" ? "busy" : "refused", detail)),
           // It was decided in the meantime.
           onSuccess: () => this.pass(intent, called)
         })
@@ -140,7 +145,7 @@ export class Gatekeeper {
     return this.deny(intent, "undeclared-tool", "denied", message)
   }
 
-  private step(intent: Intent, tool: Declared): Effect.Effect<Step, EffectError> {
+  private step(intent: Intent, tool: Declared, withGrants: boolean): Effect.Effect<Step, EffectError> {
     return Effect.gen({ self: this }, function* () {
       const { effects } = this.around.state()
       const known = effects.get(intent.effect)
@@ -150,7 +155,7 @@ export class Gatekeeper {
       if (wrong !== undefined) return yield* this.deny(intent, "malformed-call", "malformed", wrong) // K3
       const proposed = yield* this.proposed(intent, tool)
       if (known !== undefined) return pass(yield* this.begun(intent, tool, proposed, known.digest))
-      return yield* this.fresh(intent, tool, proposed)
+      return yield* this.fresh(intent, tool, proposed, withGrants)
     })
   }
 
@@ -210,7 +215,12 @@ export class Gatekeeper {
     return digestOfAction({ tool: name, version, args, run, task, policy: { version: policy.version } })
   }
 
-  private fresh(intent: Intent, tool: Declared, proposed: Schema.Json): Effect.Effect<Step, EffectError> {
+  private fresh(
+    intent: Intent,
+    tool: Declared,
+    proposed: Schema.Json,
+    withGrants: boolean
+  ): Effect.Effect<Step, EffectError> {
     return Effect.gen({ self: this }, function* () {
       const { asks, closed, grants, reviews } = this.around.state()
       const ruling = this.rule(tool, proposed)
@@ -232,9 +242,24 @@ export class Gatekeeper {
       if (ruling._tag === "Run") return pass(withArguments(intent, proposed))
       const because = ruling._tag === "Confirm" ? this.confirm(intent, tool, ruling) : ruling.reason
       if (because === undefined) return pass(withArguments(intent, proposed))
+      const grant = withGrants ? this.covering(tool, proposed, ruling, yield* Clock.currentTimeMillis) : undefined
+      if (grant !== undefined) return { _tag: "Ask", asked: { ...anew, grant } }
       this.strangers(intent, tool, digest)
       return { _tag: "Ask", asked: { ...anew, note: `${anew.note}${because === "" ? "" : ` (${because})`}` } }
     })
+  }
+
+  /** A standing grant that lets the call be done. */
+  private covering(
+    { name }: Declared,
+    args: Schema.Json,
+    { irreversible, risk }: Ruled,
+    at: number
+  ): string | undefined {
+    const { state, task } = this.around
+    const call = { tool: name, args, task, risk, irreversible, at }
+    for (const [grant, standing] of state().standing) if (uncovered(standing, call) === undefined) return grant
+    return undefined
   }
 
   private denial(intent: Intent, { reason, rule }: Ruled): EffectError {

@@ -26,6 +26,8 @@ type Told = Extract<
       | "ReviewRefused"
       | "ReviewWithdrawn"
       | "ReviewChanged"
+      | "GrantGiven"
+      | "GrantRevoked"
       | "ReviewAdvanced"
       | "ReviewExpired"
       | "Notified"

@@ -31,7 +31,7 @@ import { ReviewError } from "./reviewErrors.ts"
  *
  * - `key`: the same whenever it is asked again; `digest`: of what it is about.
  * - `after`: a question of this key whose answer does not hold any more: it is put anew.
- * - `edited`: the questions in which what is proposed was changed before.
+ * - `edited`: the questions in which what is proposed was changed before. `grant`: the standing grant that covers it.
  */
 export interface Asked {
   readonly key: string
@@ -44,6 +44,7 @@ export interface Asked {
   readonly editable?: ReadonlyArray<string> | undefined
   readonly edited?: ReadonlyArray<string> | undefined
   readonly after?: string | undefined
+  readonly grant?: string | undefined
   readonly note: string
 }
 
@@ -108,14 +109,15 @@ export class Questions {
 
   private open(
     restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>,
-    { key, name, ...asked }: Asked,
+    all: Asked,
     supersedes: string | undefined
   ): Effect.Effect<Closing, ReviewError> {
     const { dispatch, task } = this.around
+    const { key, name, ...asked } = all
     const ack = Deferred.makeUnsafe<string | undefined>()
     const written = Deferred.makeUnsafe<void>()
     this.opening.set(key, written)
-    const { after: _, editable, edited, ...rest } = asked
+    const { after: _, editable, edited, grant, ...rest } = asked
     this.around.tell({
       _tag: "ReviewOpened",
       review: "",
@@ -125,6 +127,7 @@ export class Questions {
       ...rest,
       ...(editable === undefined ? {} : { editable }),
       ...(edited === undefined ? {} : { edited }),
+      ...(grant === undefined ? {} : { grant }),
       ...(supersedes === undefined ? {} : { supersedes }),
       ack
     })
@@ -137,7 +140,10 @@ export class Questions {
       ),
       Effect.flatMap((refused) =>
         refused === undefined
-          ? restore(this.wait)
+          ? // What a grant covers is decided in the same moment.
+            grant === undefined
+            ? restore(this.wait)
+            : this.ask(all)
           : Effect.fail(new ReviewError({ name, reason: "refused", detail: refused }))
       )
     )

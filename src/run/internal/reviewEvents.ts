@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { Step } from "../Ladder.ts"
 import { Usage } from "../Result.ts"
 import { Terms } from "../ReviewPolicy.ts"
+import { StandingGrant } from "../StandingGrant.ts"
 import { Principal } from "./principals.ts"
 import { Decision, FinalAction, RefusedBecause, ReviewKind, ReviewReason } from "./vocabulary.ts"
 
@@ -232,6 +233,40 @@ export const GrantStalled = Schema.TaggedStruct("GrantStalled", {
   task: Schema.String,
   what: Schema.Literals(["stalled", "lapsed"]),
   due: Schema.Finite,
+  note
+})
+
+/**
+ * Somebody who may decide a question lets the like be done without being asked again.
+ *
+ * **Details**
+ *
+ * - `review`: the question. `grant`: what is covered, and by whom; its id is that of the question, and `/grant`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const GrantGiven = Schema.TaggedStruct("GrantGiven", {
+  at,
+  review,
+  grant: StandingGrant,
+  by,
+  principal: Schema.optionalKey(Principal),
+  note
+})
+
+/**
+ * Somebody has taken such a grant back.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const GrantRevoked = Schema.TaggedStruct("GrantRevoked", {
+  at,
+  review,
+  grant: Schema.String,
+  by,
+  principal: Schema.optionalKey(Principal),
   note
 })
 

@@ -15,10 +15,12 @@ import type * as Journal from "../../journal/Journal.ts"
 import * as Ladder from "../Ladder.ts"
 import type * as Office from "../Office.ts"
 import type { RunState } from "../RunState.ts"
+import * as StandingGrant from "../StandingGrant.ts"
+import { grantOf } from "./applying/granting.ts"
 import { command, decide, type Deciding, named, type Taken } from "./commanding.ts"
 import { Text } from "./fields.ts"
 import { Name, nameOf, Principal } from "./principals.ts"
-import { decoder, instant, type Problem, sentences, show } from "./problems.ts"
+import { decoder, instant, many, type Problem, sentences, show } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { BatchRefused } from "./reviewErrors.ts"
 import { isBatchable, ruleOf, runOf } from "./reviewQueue.ts"
@@ -54,7 +56,10 @@ const Said = Schema.Struct({
 
 const decodeSaid = decoder(Said, "error")
 
-type Handled = Extract<FromOutside, { readonly _tag: "ReviewWithdrawn" | "ReviewChanged" }>
+type Handled = Extract<
+  FromOutside,
+  { readonly _tag: "ReviewWithdrawn" | "ReviewChanged" | "GrantGiven" | "GrantRevoked" }
+>
 
 interface Who {
   readonly by: string
@@ -284,6 +289,89 @@ const unlike = (all: ReadonlyArray<readonly [index: number, alike: Alike]>): Rea
       ...(what === one.what ? [] : [said(`must be about ${one.what}, as [${at}] is`, what)]),
       ...(rule === one.rule ? [] : [said(`must be asked by the same rule as [${at}], ${one.rule}`, rule)])
     ]
+  })
+}
+
+/**
+ * Lets the like of a call be done without being asked again: a standing grant.
+ *
+ * **Details**
+ *
+ * - `review`: an open question about the call of a tool. The grant is for that tool, and up to the risk of that question; who may
+ *   decide the question may give it. The question itself stays open: approve it, too, or not.
+ * - `uses`: how many calls it covers, 1 to 1000. `for`: how long, at most 8 hours.
+ * - `where`: JSON Pointers into the arguments, and the values that must stand there. Default: any arguments.
+ * - `task`: the task that it is for, with those below it. Default: any task of the run.
+ * - Answers with the id of the grant, `REVIEW/grant`. Each use is a question of its own, opened and decided in the same moment, by
+ *   whoever gave the grant.
+ *
+ * **Gotchas**
+ *
+ * What cannot be undone, what has the risk `critical` and what needs several approvals is never covered: a grant for it is
+ * refused.
+ *
+ * @category handling
+ * @since 0.1.0
+ */
+export const allow = (review: string, options: Allowing): Effect.Effect<string, Refusals, Journal.Journal> =>
+  Effect.gen(function* () {
+    const { note, task, uses, where } = options
+    const run = runOf(String(review))
+    const { millis, wrong } = millisOf(options.for, StandingGrant.longest, "a duration > 0 and at most 8 hours")
+    const facts = (yield* foldRun(run)).state.reviews.get(review)?.facts
+    const tool = typeof facts?.["tool"] === "string" ? facts["tool"] : "no tool"
+    const bounds = { uses, ...(where === undefined ? {} : { where }), ...(task === undefined ? {} : { task }) }
+    const granted = (by: string, at: number): StandingGrant.StandingGrant => ({
+      grant: grantOf(review),
+      by,
+      tool,
+      ...bounds,
+      at,
+      until: at + millis
+    })
+    // What it may be for is looked at by whoever takes it; only what it is bound to can be wrong here.
+    const made =
+      wrong.length > 0 ? undefined : StandingGrant.make(granted("-", 0), { risk: "low", irreversible: false })
+    const problems = made !== undefined && EffectResult.isFailure(made) ? made.failure.problems : []
+    yield* say("GrantGiven", review, options, [...wrong, ...problems], (who, at) => {
+      const grant = granted(who.by, at)
+      const until = instant(grant.until) ?? grant.until
+      const said = `${who.by} lets ${tool} be done ${many(uses, "time")} without being asked, until ${until}`
+      return { _tag: "GrantGiven", review, grant, ...who, note: noteOr(note, said) }
+    })
+    return grantOf(review)
+  })
+
+/**
+ * A standing grant to be given. See {@link allow}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Allowing extends Speaking {
+  readonly uses: number
+  readonly for: Duration.Input
+  readonly where?: { readonly [pointer: string]: Schema.Json } | undefined
+  readonly task?: string | undefined
+  readonly note?: string | undefined
+}
+
+/**
+ * Takes a standing grant back: it covers nothing any more. May be done by whoever gave it, and by those who may decide what it is
+ * for.
+ *
+ * @category handling
+ * @since 0.1.0
+ */
+export const revoke = (
+  grant: string,
+  options: Speaking & { readonly note?: string | undefined }
+): Effect.Effect<Taken, Refusals, Journal.Journal> => {
+  const review = String(grant).replace(/\/grant$/, "")
+  const wrong = grantOf(review) === grant ? [] : [problem("grant", "an id such as RUN/review/1/grant", grant)]
+  return say("GrantRevoked", review, options, wrong, (who) => {
+    const note = noteOr(options.note, `${who.by} takes ${grant} back`)
+    return { _tag: "GrantRevoked", review, grant, ...who, note }
   })
 }
 

@@ -44,6 +44,8 @@ const subjectOf = (event: RunEvent): string => {
     case "ReviewChanged":
     case "ReviewRefused":
     case "GrantStalled":
+    case "GrantGiven":
+    case "GrantRevoked":
     case "Notified":
       return event.review
     case "Parked":
@@ -132,6 +134,10 @@ const whatOf = (event: RunEvent): string => {
       return `${event.decision} by ${event.by} refused, ${event.because}`
     case "GrantStalled":
       return `an approval ${event.what}`
+    case "GrantGiven":
+      return `${event.grant.uses} uses of ${event.grant.tool} let be done by ${event.by}`
+    case "GrantRevoked":
+      return `the grant taken back by ${event.by}`
     case "Notified":
       return `${event.ok ? "told" : "not told"}, ${event.what}`
     case "Parked":

@@ -143,9 +143,11 @@ export const refused = (
 /** Why what somebody says about a question without deciding it does not count. */
 export const unheard = (
   { closed, reviews }: Pick<RunState, "closed" | "reviews">,
-  id: string,
+  { _tag, review: id }: { readonly _tag: string; readonly review: string },
   eligible: Eligible
 ): Refusal | undefined => {
+  // A grant outlives its question.
+  if (_tag === "GrantRevoked") return eligible._tag === "Refused" ? eligible : undefined
   const before = reviews.has(id) ? undefined : closed.get(id)
   if (before === undefined) return eligible._tag === "Refused" ? eligible : undefined
   const { as } = before

@@ -16,13 +16,21 @@ import type { Eligible } from "./submitting.ts"
 import { stageOf } from "./timing.ts"
 
 /** What only those may say who are asked. */
-export type Judged = Extract<News, { readonly _tag: "ReviewDecided" | "ReviewWithdrawn" | "ReviewChanged" }>
+export type Judged = Extract<
+  News,
+  { readonly _tag: "ReviewDecided" | "ReviewWithdrawn" | "ReviewChanged" | "GrantGiven" | "GrantRevoked" }
+>
 
 /** Whether only those may say it who are asked. What the run itself withdraws is nobody's word. */
 export const asksWho = <E extends Pick<News | RunEvent, "_tag">>(said: E): said is E & Judged =>
   said._tag === "ReviewDecided" ||
   said._tag === "ReviewChanged" ||
+  said._tag === "GrantGiven" ||
+  said._tag === "GrantRevoked" ||
   (said._tag === "ReviewWithdrawn" && (said as { readonly by?: string }).by !== undefined)
+
+/** What takes something back, as a rejection does. */
+const takesBack: ReadonlySet<string> = new Set(["ReviewWithdrawn", "GrantRevoked"])
 
 /** Who has voted: in the place of somebody else, it is as if that one had, too. */
 const voter = ({ by, principal, via }: ReviewState["votes"][number]): string | Principal => {
@@ -35,8 +43,13 @@ const voter = ({ by, principal, via }: ReviewState["votes"][number]): string | P
 export const vet = (state: RunState, said: Judged): Effect.Effect<Eligible> =>
   Effect.flatMap(Clock.currentTimeMillis, (at) => vetAt(state, said, at))
 
+/** The question of a grant that is to be taken back: it is closed, and whoever may decide by its terms may do that. */
+const behind = (state: RunState, grant: string): Pick<ReviewState, "requester" | "terms"> | undefined =>
+  state.standing.get(grant)
+
 const vetAt = (state: RunState, said: Judged, at: number): Effect.Effect<Eligible> => {
-  const review = state.reviews.get(said.review)
+  const open = state.reviews.get(said.review)
+  const review = said._tag === "GrantRevoked" ? behind(state, said.grant) : open
   // Of one that is closed, everybody who comes late is told the same.
   if (review === undefined) return Effect.succeed({ _tag: "Eligible" })
   const { extensions: _, ...terms } = {
@@ -47,26 +60,31 @@ const vetAt = (state: RunState, said: Judged, at: number): Effect.Effect<Eligibl
     ...review.terms
   }
   const { by = "", principal } = said
+  // Whoever has given it may take it back.
+  if (said._tag === "GrantRevoked" && state.standing.get(said.grant)?.grant.by === by) {
+    return Effect.succeed({ _tag: "Eligible" })
+  }
   const who = principal === undefined ? Reviewers.principal(by) : Result.succeed(principal)
   if (Result.isFailure(who)) {
     return Effect.succeed({ _tag: "Refused", because: "not-a-reviewer", reason: who.failure.message })
   }
-  const begun = (review.terms?.stages ?? [["anyone"]]).slice(0, stageOf(state, review, at) + 1)
+  const stages = review.terms?.stages ?? [["anyone"]]
+  const begun = open === undefined ? stages : stages.slice(0, stageOf(state, open, at) + 1)
   const requester = review.requester
   return Effect.map(
     Reviewers.eligible({
       by: who.success,
-      stages: review.to === undefined ? begun : [review.to],
+      stages: open?.to === undefined ? begun : [open.to],
       run: state.run,
       desk: state.desk,
       risk: terms.risk,
       separation: terms.separation,
       ...(requester === undefined ? {} : { requester }),
       quorum: terms.quorum,
-      approvals: review.votes.filter(({ decision }) => decision !== "reject").map(voter),
-      editors: review.votes.flatMap((vote) => (vote.edits === undefined ? [] : [vote.by])),
+      approvals: (open?.votes ?? []).filter(({ decision }) => decision !== "reject").map(voter),
+      editors: (open?.votes ?? []).flatMap((vote) => (vote.edits === undefined ? [] : [vote.by])),
       agents: terms.agents,
-      decision: said._tag === "ReviewDecided" ? said.decision : said._tag === "ReviewWithdrawn" ? "reject" : "approve"
+      decision: said._tag === "ReviewDecided" ? said.decision : takesBack.has(said._tag) ? "reject" : "approve"
     }),
     (verdict): Eligible =>
       verdict._tag === "Eligible"

@@ -15,7 +15,16 @@ import { show } from "./problems.ts"
 /** What may be said from outside. */
 export type FromOutside = Extract<
   News,
-  { readonly _tag: "ReviewDecided" | "ReviewWithdrawn" | "ReviewChanged" | "AutonomyChanged" | "CancelRequested" }
+  {
+    readonly _tag:
+      | "ReviewDecided"
+      | "ReviewWithdrawn"
+      | "ReviewChanged"
+      | "GrantGiven"
+      | "GrantRevoked"
+      | "AutonomyChanged"
+      | "CancelRequested"
+  }
 >
 
 /** What is left as word: what somebody says, or that it does not count, where they were told so already. */
@@ -37,6 +46,8 @@ export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
     case "ReviewRefused":
     case "ReviewWithdrawn":
     case "ReviewChanged":
+    case "GrantGiven":
+    case "GrantRevoked":
     case "AutonomyChanged":
     case "CancelRequested": {
       const { at: _, ...told } = event

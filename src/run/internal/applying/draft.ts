@@ -15,6 +15,7 @@ import type {
   GroupState,
   ReviewState,
   RunState,
+  StandingState,
   TaskState,
   TimerState,
   Try
@@ -34,6 +35,7 @@ export type Draft = Writable<
     | "reviews"
     | "closed"
     | "grants"
+    | "standing"
     | "asks"
     | "timers"
     | "health"
@@ -51,6 +53,7 @@ export type Draft = Writable<
   readonly reviews: Map<string, ReviewState>
   readonly closed: Map<string, ClosedReview>
   readonly grants: Map<string, GrantState>
+  readonly standing: Map<string, StandingState>
   readonly asks: Map<string, RunState["asks"] extends ReadonlyMap<string, infer A> ? A : never>
   readonly timers: Array<TimerState>
   readonly health: Map<string, RunState["health"] extends ReadonlyMap<string, infer H> ? H : never>
@@ -72,6 +75,7 @@ export const copy = (state: RunState): Draft => ({
   reviews: new Map(state.reviews),
   closed: new Map(state.closed),
   grants: new Map(state.grants),
+  standing: new Map(state.standing),
   asks: new Map(state.asks),
   timers: [...state.timers],
   health: new Map(state.health),

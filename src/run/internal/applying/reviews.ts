@@ -12,6 +12,7 @@ import type { Answer, ClosedReview, ReviewState, TaskState } from "../../RunStat
 import { digest } from "../canonical.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
 import { answered } from "./effects.ts"
+import { barred, used } from "./granting.ts"
 import { undecidable } from "./saying.ts"
 
 /** Facts that are only there for people to see: of what is ordered, it is the digest that the state goes by. */
@@ -51,6 +52,8 @@ export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefi
   const { _tag: _, at, edited: _e, facts: shown, grant: _g, review, steps = [], supersedes, task: id, ...rest } = event
   const next = nextReview(draft)
   if (review !== next) return `the next review is ${next}, not ${review}`
+  const uncovered = barred(draft, event)
+  if (uncovered !== undefined) return uncovered
   if (supersedes !== undefined) {
     const before = draft.reviews.get(supersedes)
     if (before !== undefined) close(draft, before, { as: "superseded", at, instead: review })
@@ -162,6 +165,8 @@ export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | unde
   if (kind === "budget-increase" && decision === "approve" && raise === undefined) {
     return `${id} can be approved only with a raise; a raise of nothing opens the account again`
   }
+  const covered = event.grant === undefined ? undefined : used(draft, event.grant, review.facts["tool"])
+  if (covered !== undefined) return covered
   draft.size += bytes
   close(draft, review, {
     as: "decided",
