@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Ladder, Notifier, Plan, Review, Reviewers, ReviewPolicy, Run } from "espalier/run"
+import { Ladder, Notifier, Plan, Review, Reviewers, ReviewPolicy, Run, type RunEvent } from "espalier/run"
 
 import { history, memory, settle, task, worker } from "./desks.ts"
 import { deskOf, of } from "./living.ts"
+import { fold, started } from "./simulate.ts"
 
 const start = { id: "r1", input: "go", log: false } as const
 
@@ -49,6 +50,91 @@ const empty = ["group:nobody"]
 const full = ["group:people"]
 
 const groups = { people: ["ann"], nobody: [] }
+
+describe("A stage that is skipped", () => {
+  const opened: RunEvent.RunEvent = {
+    _tag: "ReviewOpened",
+    at: 0,
+    review: "r1/review/1",
+    kind: "question",
+    reason: "ambiguity",
+    task: "a",
+    allowed: ["answer", "reject"],
+    terms: { policy: { version: "1", rule: "low" }, risk: "low", stages: [empty, full], final: "reject" },
+    steps: [
+      { at: 10, what: "remind", stage: 0 },
+      { at: 20, what: "widen", stage: 1 },
+      { at: 25, what: "remind", stage: 1 },
+      { at: 30, what: "expire", stage: 1 }
+    ],
+    facts: {},
+    note: ""
+  }
+  const advanced = (what: "skipped" | "widened" | "reminded", stage: number, at: number): RunEvent.RunEvent => ({
+    _tag: "ReviewAdvanced",
+    at,
+    review: "r1/review/1",
+    what,
+    stage,
+    due: at,
+    note: ""
+  })
+  const nobody = (action: Ladder.Action): RunEvent.RunEvent => ({
+    _tag: "ReviewExpired",
+    at: 5,
+    review: "r1/review/1",
+    action,
+    because: "no-reviewer",
+    due: 5,
+    note: ""
+  })
+  const reassigned: RunEvent.RunEvent = {
+    _tag: "ReviewChanged",
+    at: 5,
+    review: "r1/review/1",
+    by: "ann",
+    what: "reassigned",
+    to: ["user:bob"],
+    note: ""
+  }
+
+  it("R-306 leaves the next one, now, and everything after it where it was", () => {
+    const state = fold([started([{ id: "a" }]), opened, advanced("skipped", 0, 5)])
+    const [review] = [...state.reviews.values()]
+    assert.deepStrictEqual(review?.steps, [
+      { at: 5, what: "widen", stage: 1 },
+      { at: 25, what: "remind", stage: 1 },
+      { at: 30, what: "expire", stage: 1 }
+    ])
+    assert.strictEqual(review?.stage, 0)
+    const next = fold([started([{ id: "a" }]), opened, advanced("skipped", 0, 5), advanced("widened", 1, 5)])
+    assert.strictEqual([...next.reviews.values()][0]?.stage, 1)
+  })
+
+  it("R-306 comes no earlier than when it is noticed too late", () => {
+    const state = fold([started([{ id: "a" }]), opened, advanced("reminded", 0, 10), advanced("skipped", 0, 22)])
+    assert.strictEqual([...state.reviews.values()][0]?.steps[0]?.at, 20)
+  })
+
+  const refusals: ReadonlyArray<readonly [what: string, events: ReadonlyArray<RunEvent.RunEvent>, reason: RegExp]> = [
+    [
+      "the last one",
+      [advanced("skipped", 0, 5), advanced("widened", 1, 5), advanced("skipped", 1, 5)],
+      /no stage after 1/
+    ],
+    [
+      "one that is over",
+      [advanced("skipped", 0, 5), advanced("widened", 1, 5), advanced("skipped", 0, 6)],
+      /at stage 1/
+    ],
+    ["where others are asked instead", [reassigned, advanced("skipped", 0, 5)], /asks others/],
+    ["the end, where others are asked instead", [reassigned, nobody("reject")], /asks others/],
+    ["the end of one that is held", [nobody("hold"), nobody("hold")], /held already/]
+  ]
+  for (const [what, events, reason] of refusals) {
+    it(`R-306 is not ${what}`, () => assert.throws(() => fold([started([{ id: "a" }]), opened, ...events]), reason))
+  }
+})
 
 describe("Where nobody can decide", () => {
   const table: ReadonlyArray<
