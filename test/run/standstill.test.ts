@@ -144,4 +144,32 @@ describe("While people are waited for", () => {
       assert.deepStrictEqual(yield* deadlines, [])
     }).pipe(Effect.scoped, memory)
   )
+
+  it.effect("D79 once there is an answer, the time in which its order waits for a place of its worker counts", () =>
+    Effect.gen(function* () {
+      const busy = worker(
+        "one",
+        (order) =>
+          order.task === "b"
+            ? Effect.as(Effect.sleep("3 hours"), "worked")
+            : Effect.map(Review.ask({ name: "which", question: "Which?" }), ({ _tag }) => _tag),
+        { attemptTimeout: "1 day" }
+      )
+      const built = deskOf([busy], Plan.make<string>([task("a", { limits }), task("b")]), { reviews })
+      const office = yield* Office.open(built, { log: false })
+      const run = yield* begin(Run.startIn(office, options))
+      yield* pass("1 hour")
+      yield* answer(office)
+      yield* pass("3 hours")
+      const last = yield* run.join
+      assert.deepStrictEqual(ends(last), ["a failed", "b accepted"])
+      const events = yield* history("r1")
+      assert.deepStrictEqual(
+        of(events, "DeadlinePassed").map(({ due, subject }) => [subject, due]),
+        [["a", 70 * 60_000]]
+      )
+      assert.deepStrictEqual(of(events, "Unparked"), [])
+      assert.strictEqual((yield* Run.state("r1")).ledger.reservations.size, 0)
+    }).pipe(Effect.scoped, memory)
+  )
 })

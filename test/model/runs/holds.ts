@@ -70,6 +70,7 @@ const forgotten = (state: State, task: Task): string | undefined => {
     state.ready.has(task.id) && "ready",
     task.routed !== undefined && "routed",
     task.dispatch !== undefined && "dispatch",
+    task.parked !== undefined && "parked",
     state.groups.has(task.id) && "group",
     task.review !== undefined && "review",
     task.timer !== undefined && "timer",
@@ -89,14 +90,22 @@ const ofTasks = (state: State): string | undefined => {
       if (wrong !== undefined) return wrong
     }
     if (review !== undefined && state.reviews.get(review)?.task !== id) return `${review} of ${id} is not open`
-    if ((status === "awaiting-review") !== (review !== undefined)) return `${id} is ${status} with review ${review}`
+    if (task.parked !== undefined && dispatch !== undefined) return `S2: ${id} has two open dispatches`
+    if ((status === "awaiting-review") !== (review !== undefined || task.parked !== undefined)) {
+      return `S2: ${id} is ${status} with review ${review} and parked ${task.parked?.id}`
+    }
     if (!RunState.isEnded(status)) {
       const wrong = forgotten(state, task)
       if (wrong !== undefined) return wrong
       continue
     }
     const busy =
-      dispatch ?? routed ?? review ?? task.timer ?? (task.consult?.status === "open" ? task.consult.id : undefined)
+      dispatch ??
+      task.parked ??
+      routed ??
+      review ??
+      task.timer ??
+      (task.consult?.status === "open" ? task.consult.id : undefined)
     if (busy !== undefined) return `S3: ${id} has ended with ${JSON.stringify(busy)}`
     for (const [name, set] of Object.entries({ due: state.due, ready: state.ready, timed: state.timed })) {
       if (set.has(id)) return `S3: ${id} has ended and is ${name}`
@@ -108,9 +117,59 @@ const ofTasks = (state: State): string | undefined => {
 
 /** Every question is of somebody who waits for its answer. */
 const ofReviews = (state: State): string | undefined => {
-  for (const [id, { task = "" }] of state.reviews) {
+  for (const [id, { dispatch, key = "", task = "" }] of state.reviews) {
+    if (state.closed.has(id)) return `S11: ${id} is open and closed`
+    if (dispatch !== undefined) {
+      const { dispatch: open, parked } = state.tasks.get(task) ?? {}
+      if ((open ?? parked)?.id !== dispatch) return `S11: ${id} is open, and ${dispatch} is not`
+      if (state.asks.get(key)?.review !== id) return `S11: ${id} is open, and not what ${key} asks`
+      continue
+    }
     const asked = state.groups.get(task)?.review ?? state.tasks.get(task)?.review
     if (asked !== id) return `${id} is open, and nobody waits for it`
+  }
+  for (const [key, { review, task }] of state.asks) {
+    if (RunState.isEnded(state.tasks.get(task)!.status)) return `S11: ${key} is asked by ${task}, which has ended`
+    if (!state.reviews.has(review) && !state.closed.has(review)) return `S11: ${review} was never there`
+  }
+  for (const [id, { task }] of state.grants) {
+    if (RunState.isEnded(state.tasks.get(task)!.status)) return `S11: ${id} is for ${task}, which has ended`
+    const { as, decision } = state.closed.get(id) ?? {}
+    if (as !== "expired" && decision !== "approve" && decision !== "edit") return `S11: ${id} is no approval`
+  }
+  return undefined
+}
+
+/** What goes on of a task: nothing, only that people are waited for, or more. */
+const goingOn = (state: State, task: Task): "more" | "people" | "nothing" => {
+  const group = state.groups.get(task.id)
+  if (group === undefined) {
+    const moves = task.dispatch ?? task.timer ?? (task.consult?.status === "open" ? "consult" : undefined)
+    if (moves !== undefined || state.ready.has(task.id)) return "more"
+    if (state.due.has(task.id)) return isHeld(state, task) ? "people" : "more"
+    return task.status === "awaiting-review" ? "people" : "nothing"
+  }
+  if (group.consult?.status === "open") return "more"
+  const own = group.tasks.map((id) => goingOn(state, state.tasks.get(id)!))
+  if (own.includes("more")) return "more"
+  return group.review !== undefined || own.includes("people") ? "people" : "nothing"
+}
+
+/** Whether it is about to end with its group. */
+const isStopped = (state: State, { parent }: Task): boolean =>
+  state.groups.get(parent)?.stopping !== undefined || (parent !== "" && isStopped(state, state.tasks.get(parent)!))
+
+/** The time of a task stands still exactly while people are waited for, for itself or in the tasks that carry it out. */
+const ofClocks = (state: State): string | undefined => {
+  for (const task of state.tasks.values()) {
+    const { deadlineAt, expired, heldAt, id, status } = task
+    if (RunState.isEnded(status) || deadlineAt === undefined || expired || isStopped(state, task)) continue
+    const people = goingOn(state, task) === "people" && (state.groups.has(id) || !state.due.has(id))
+    if (heldAt !== undefined && heldAt > state.lastAt) return `${id} stands still from a time that has not come`
+    // What is over already is left to be noticed.
+    if (people !== (heldAt !== undefined) && !(people && deadlineAt <= state.lastAt)) {
+      return `D79: ${id} is ${status}, and its time ${heldAt === undefined ? "goes on" : "stands still"}`
+    }
   }
   return undefined
 }
@@ -190,7 +249,9 @@ const ofWhole = (state: State): string | undefined => {
 const measures = ["steps", "tokens", "toolCalls", "cost"] as const
 
 const ofLedger = ({ ledger, tasks }: State): string | undefined => {
-  const open = [...tasks.values()].flatMap(({ dispatch }) => (dispatch === undefined ? [] : [dispatch.id]))
+  const open = [...tasks.values()].flatMap(({ dispatch, parked }) =>
+    [dispatch, parked].flatMap((each) => each?.id ?? [])
+  )
   const wrong = sets("B4: reservations", new Set(ledger.reservations.keys()), open)
   if (wrong !== undefined) return wrong
   for (const [name, { reserved }] of ledger.accounts) {
@@ -208,7 +269,13 @@ const ofLedger = ({ ledger, tasks }: State): string | undefined => {
 
 /** What one state says of itself that is not so. */
 export const wrongIn = (state: State): string | undefined =>
-  ofTasks(state) ?? ofGroups(state) ?? ofReviews(state) ?? ofTimers(state) ?? ofWhole(state) ?? ofLedger(state)
+  ofTasks(state) ??
+  ofGroups(state) ??
+  ofReviews(state) ??
+  ofClocks(state) ??
+  ofTimers(state) ??
+  ofWhole(state) ??
+  ofLedger(state)
 
 /** What is wrong with an order that is given in this state. */
 const wrongOrder = (

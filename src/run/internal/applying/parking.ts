@@ -15,17 +15,24 @@ export const parked = (draft: Draft, task: TaskState, event: Of<"Parked">): stri
   if (dispatch.recalled !== undefined) return `${id} is called back`
   const asks = [...draft.asks.values()].filter((ask) => ask.task === task.id)
   if (asks.length === 0) return `${id} has asked nothing`
+  const from = dispatch.from ?? 0
+  const answered = asks.some(({ review }) => (draft.closed.get(review)?.version ?? 0) > from)
+  if (!answered && !asks.some(({ review }) => draft.reviews.has(review))) return `${id} has no open question`
   draft.running -= 1
   const load = (draft.load.get(worker) ?? 1) - 1
   if (load > 0) draft.load.set(worker, load)
   else draft.load.delete(worker)
   charge(draft, id, usage)
-  draft.timed.delete(task.id)
   // What was answered in the meantime is news for it.
-  const from = dispatch.from ?? 0
-  if (asks.some(({ review }) => (draft.closed.get(review)?.version ?? 0) > from)) draft.due.add(task.id)
+  if (answered) draft.due.add(task.id)
+  else draft.timed.delete(task.id)
   const { retryAt: _, ...open } = dispatch
-  draft.tasks.set(task.id, { ...rest, status: "awaiting-review", parked: open, heldAt: at })
+  draft.tasks.set(task.id, {
+    ...rest,
+    status: "awaiting-review",
+    parked: open,
+    ...(answered ? {} : { heldAt: at })
+  })
   return undefined
 }
 
@@ -38,20 +45,29 @@ const charge = (draft: Draft, dispatch: string, usage: Budget.Amount | undefined
   Budget.settle(draft.ledger, { id, used: usage })
 }
 
+/** There is an answer: from now on it waits for a place of its worker, and no longer for people. */
+export const heard = (draft: Draft, task: TaskState, at: number): void => {
+  draft.due.add(task.id)
+  const { deadlineAt, heldAt, ...rest } = task
+  if (heldAt === undefined) return
+  if (deadlineAt !== undefined && !task.expired) draft.timed.add(task.id)
+  const moved = deadlineAt === undefined ? {} : { deadlineAt: deadlineAt + (at - heldAt) }
+  draft.tasks.set(task.id, { ...rest, ...moved })
+}
+
 export const unparked = (draft: Draft, task: TaskState, event: Of<"Unparked">): string | undefined => {
   const { at, dispatch: id, worker } = event
-  const { heldAt, parked, ...rest } = task
+  const { heldAt = event.at, parked, ...rest } = task
   if (parked?.id !== id || parked.worker !== worker) return `${id} at ${worker} does not wait for answers`
   draft.running += 1
   draft.load.set(worker, (draft.load.get(worker) ?? 0) + 1)
   draft.due.delete(task.id)
-  const held = heldAt === undefined ? 0 : at - heldAt
   if (task.deadlineAt !== undefined && !task.expired) draft.timed.add(task.id)
   draft.tasks.set(task.id, {
     ...rest,
     status: "running",
     dispatch: { ...parked, at, from: draft.version + 1 },
-    ...(task.deadlineAt === undefined ? {} : { deadlineAt: task.deadlineAt + held })
+    ...(task.deadlineAt === undefined ? {} : { deadlineAt: task.deadlineAt + (at - heldAt) })
   })
   return undefined
 }

@@ -13,6 +13,7 @@ import { digest } from "../canonical.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
 import { answered } from "./effects.ts"
 import { barred, used } from "./granting.ts"
+import * as parking from "./parking.ts"
 import { undecidable } from "./saying.ts"
 
 /** Facts that are only there for people to see: of what is ordered, it is the digest that the state goes by. */
@@ -218,7 +219,7 @@ const tell = (
   const task = draft.tasks.get(subject)
   if (dispatch !== undefined) {
     // Its work begins anew and asks the same once more, which is answered then.
-    if (task?.parked?.id === dispatch) draft.due.add(subject)
+    if (task?.parked?.id === dispatch) parking.heard(draft, task, at)
     return
   }
   const said: Answer = { review: id, kind, reason, tries: task?.tries.length ?? 0, ...what }

@@ -118,6 +118,10 @@ const unpark = (state: RunState, spec: Spec, task: TaskState, room: Room): Actio
     const why = `nobody has decided ${review} in time, and ${task.id} does not go on without`
     return endTask(task, "failed", [{ part: task.id, reason: why }], capital(why))
   }
+  if (task.expired) {
+    const why = overdue(task.id, task.deadlineAt)
+    return endTask(task, "failed", [{ part: task.id, reason: why }], why)
+  }
   const worker = spec.workers.get(parked.worker)
   if (worker === undefined || room.free <= 0 || room.at(worker) <= 0) return undefined
   room.take(state, task, worker)
