@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Journal } from "espalier/journal"
-import { Notifier, Review, Run } from "espalier/run"
+import { Host, Notifier, Office, Review, Run } from "espalier/run"
 
 import { desk, history, memory, settle, task, worker } from "./desks.ts"
 import { begin, of, pass } from "./living.ts"
@@ -217,6 +217,17 @@ describe("Telling people", () => {
       assert.deepStrictEqual([chat.whats(), yield* notified], [["created"], ["created true chat"]])
       yield* Fiber.interrupt(run)
     }).pipe(memory)
+  )
+
+  it.effect("R-306 a host tells what was decided straight into the journal", () =>
+    Effect.gen(function* () {
+      const chat = channel("chat")
+      yield* Run.start(asking, start).pipe(telling(chat.channel))
+      yield* Run.decide(answer)
+      const office = yield* Office.open(asking, { log: false })
+      const taken = yield* Host.pass(office).pipe(telling(chat.channel))
+      assert.deepStrictEqual([taken.map(({ result }) => result), chat.whats()], [["finished"], ["created", "decided"]])
+    }).pipe(Effect.scoped, memory)
   )
 
   it.effect("R-306 does not wait for what is only held back", () =>
