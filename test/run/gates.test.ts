@@ -221,6 +221,25 @@ describe("A task with acceptance by a person", () => {
   })
 })
 
+describe("A person who says what becomes of a task whose new plan could not be made", () => {
+  it.effect("R-216 is heard, and not asked again", () =>
+    Effect.gen(function* () {
+      const fails = Fake.worker("one", { answers: [Fake.fail("capability")] })
+      const a = task("a", { onIncomplete: "escalate", replan: () => [] })
+      const built = deskOf([fails], Plan.make<string>([a]))
+      const first = yield* Run.start(built, options)
+      assert.deepStrictEqual(
+        first.reviews.map(({ kind, review }) => [kind, review]),
+        [["escalation", "r1/review/1"]]
+      )
+      assert.strictEqual(of(yield* history("r1"), "DecisionFailed").length, 1)
+      yield* say(1, "reject")
+      const last = yield* resume(built)
+      assert.deepStrictEqual([ends(last), last.status], [["a rejected"], "failed"])
+    }).pipe(memory)
+  )
+})
+
 describe("A planner with review by a person", () => {
   const plan = (...ids: ReadonlyArray<string>) =>
     ids.map((id) => ({ id, worker: "d.one", objective: `Do ${id}`, inputs: {} }))
