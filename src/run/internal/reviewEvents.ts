@@ -55,7 +55,7 @@ export type Edits = typeof Edits.Type
  *   - `budget-increase`: `account`, `measure`, `limit`, `settled`, `reserved`, `asked` (of the measure, by the order),
  *     `closed` (it was overrun), `estimate` (all that the order may use) and `needed` (the least raise, by measure).
  *   - `question`: `worker`, `confidence`, `question`, and `choices` where the answer is one of them. `result-acceptance`,
- *     `escalation`: `worker`, `confidence`, as far as known. All three with the `objective` of the task, and where it has a
+ *     `escalation`: `worker`, `confidence`, as far as known, and of a gate `dispatch`, whose result would stand. All three with the `objective` of the task, and where it has a
  *     result, with the last one: `output` (of more than 32 KiB of JSON only the bytes, in `largeOutput`; it stands in
  *     `Reported` or `Merged`), `missing`, and `evidence` (`requirement`, `command`, `exitStatus`).
  *   - `scope-reduction`: `drop`, the requirements. `routing`: `group`, and `choices` where the answer is a name.
