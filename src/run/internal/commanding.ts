@@ -28,8 +28,18 @@ import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
-import { type Eligible, type Heard, type Refusal, refused, submitted, type Submitted, unheard } from "./submitting.ts"
+import {
+  type Eligible,
+  type Heard,
+  howClosed,
+  type Refusal,
+  refused,
+  submitted,
+  type Submitted,
+  unheard
+} from "./submitting.ts"
 import { configuration } from "./tiering.ts"
+import { inTurn } from "./turns.ts"
 import { asksWho, vet } from "./vetting.ts"
 import { commandOf, type FromOutside, type Word, wordOf } from "./word.ts"
 
@@ -76,23 +86,17 @@ const claimedBefore = Effect.fnUntraced(function* (
   const { review } = news
   const claimed = (yield* journal.reviews(run)).some((each) => each.review === review && each.claimed !== undefined)
   if (!claimed) return undefined
-  const words = (yield* journal.commands(run)).map(wordOf)
-  const same = words.some(
-    (word) =>
-      word._tag === "ReviewDecided" &&
-      word.review === review &&
-      word.by === news.by &&
-      saidOf(word) === saidOf(news) &&
-      word.key === news.key
-  )
-  return same ? { _tag: "Replayed" } : taken(review)
+  const left = (yield* journal.commands(run)).find((each) => each.review === review)
+  // It was taken in just now.
+  if (left === undefined) return undefined
+  const word = wordOf(left)
+  if (word._tag !== "ReviewDecided") return taken(`${JSON.stringify(review)} has been decided already`)
+  const { by, decision } = word
+  if (by === news.by && saidOf(word) === saidOf(news)) return { _tag: "Replayed" }
+  return taken(`${howClosed(review, { as: "decided", at: left.at, by, decision })}, which waits to be taken in`)
 })
 
-const taken = (review: string): Refusal => ({
-  _tag: "Refused",
-  because: "already-decided",
-  reason: `${JSON.stringify(review)} has been decided already`
-})
+const taken = (reason: string): Refusal => ({ _tag: "Refused", because: "already-decided", reason })
 
 /** Whether somebody may say what they say, as far as it matters. */
 const eligibleFor = (state: RunState, news: FromOutside): Effect.Effect<Eligible> =>
@@ -134,9 +138,10 @@ export const command = Effect.fnUntraced(function* (
   if (wrong !== undefined) return yield* refuse(wrong)
   const journal = yield* Journal.Journal
   const rules = yield* Redaction
-  if (news._tag === "ReviewDecided") {
-    const before = yield* claimedBefore(journal, run, news)
-    if (before?._tag === "Refused") yield* relay(journal, run, told(news, rules), before)
+  const said = told(news, rules)
+  if (said._tag === "ReviewDecided") {
+    const before = yield* claimedBefore(journal, run, said)
+    if (before?._tag === "Refused") yield* relay(journal, run, said, before)
     if (before !== undefined) return yield* answer(before)
   }
   const live = office?.live.get(run)
@@ -154,9 +159,19 @@ export const command = Effect.fnUntraced(function* (
     }
   }
   if (!(yield* journal.owns)) {
-    const left = yield* leave(journal, run, told(news, rules))
+    const left = yield* leave(journal, run, said)
     return yield* left._tag === "Full" ? refuse(left.reason) : answer(left)
   }
+  return yield* answer(yield* inTurn(journal, run, write(journal, run, news)))
+})
+
+/** Writes what somebody says straight into a run, or says why not. */
+const write = Effect.fnUntraced(function* (
+  journal: Journal.Journal["Service"],
+  run: string,
+  news: FromOutside
+): Effect.fn.Return<Heard, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
+  const rules = yield* Redaction
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
     const { state } = yield* foldRun(run)
@@ -164,10 +179,10 @@ export const command = Effect.fnUntraced(function* (
     const eligible = yield* eligibleFor(state, news)
     const at = Math.floor(yield* Clock.currentTimeMillis)
     const { event, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
-    if (event === undefined) return yield* answer(heard)
+    if (event === undefined) return heard
     const listed = new Listed(state)
     const next = applySaid(state, event)
-    if (typeof next === "string") return yield* refuse(next)
+    if (typeof next === "string") return { _tag: "Refused", because: "invalid", reason: next }
     const written = yield* commit(journal, {
       run,
       expected,
@@ -179,7 +194,7 @@ export const command = Effect.fnUntraced(function* (
     )
     if (!written) continue
     yield* journal.announce
-    return yield* answer(heard)
+    return heard
   }
 })
 
@@ -226,50 +241,54 @@ const relay = Effect.fnUntraced(function* (
   const event = made._tag === "ReviewDecided" ? refused(state, made, because, reason).event : undefined
   if (event?._tag !== "ReviewRefused") return
   const { review: _, ...word } = commandOf(run, at, timeless(event))
-  if (!(yield* isFull(journal, word))) yield* Effect.catchTag(journal.command(word), "ReviewTaken", Effect.die)
+  const unlessFull = Effect.flatMap(isFull(journal, word), (full) => (full ? Effect.void : journal.command(word)))
+  yield* inTurn(journal, run, Effect.catchTag(unlessFull, "ReviewTaken", Effect.die))
 })
 
 /**
  * Leaves word for whoever carries out the runs of this journal. It is looked at first, by what the journal has: somebody else
  * may have been faster all the same, and then the owner of the journal refuses it and says so in the run.
  */
-const leave = Effect.fnUntraced(function* (
+const leave: (
   journal: Journal.Journal["Service"],
   run: string,
   news: FromOutside
-): Effect.fn.Return<Heard | Full, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
-  const { state } = yield* foldRun(run)
-  const at = Math.floor(yield* Clock.currentTimeMillis)
-  const { event, heard } = considered(state, eventOf(news, at), yield* eligibleFor(state, news))
-  if (event === undefined) return heard
-  // What was refused here does not count, whatever the owner's own directory says of it.
-  const word = commandOf(run, at, event._tag === "ReviewRefused" ? timeless(event) : news)
-  // Only one claims a question: whoever decides it needs no room.
-  const claims = heard._tag === "Applied" && word.review !== undefined
-  if (!claims && (yield* isFull(journal, word))) {
-    const reason = `${mostWaiting} others like it wait already for the process that carries the run out`
-    return heard._tag === "Refused" ? heard : { _tag: "Full", reason }
-  }
-  const { review: _, ...unclaimed } = word
-  // One of several votes claims nothing, and what does not count is only to be written down.
-  if (heard._tag !== "Applied") {
+) => Effect.Effect<Heard | Full, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> =
+  Effect.fnUntraced(function* (journal, run, news) {
+    const { state } = yield* foldRun(run)
+    const at = Math.floor(yield* Clock.currentTimeMillis)
+    const { event, heard } = considered(state, eventOf(news, at), yield* eligibleFor(state, news))
+    if (event === undefined) return heard
+    // What was refused here does not count, whatever the owner's own directory says of it.
+    const word = commandOf(run, at, event._tag === "ReviewRefused" ? timeless(event) : news)
+    // Only one claims a question: whoever decides it needs no room.
+    const claims = heard._tag === "Applied" && word.review !== undefined
+    if (!claims && (yield* isFull(journal, word))) {
+      const reason = `${mostWaiting} others like it wait already for the process that carries the run out`
+      return heard._tag === "Refused" ? heard : { _tag: "Full", reason }
+    }
+    const { review: _, ...unclaimed } = word
+    // One of several votes claims nothing, and what does not count is only to be written down.
+    if (heard._tag !== "Applied") {
+      yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
+      return heard._tag === "Refused" ? heard : { _tag: "Left" }
+    }
+    const late = yield* journal.command(word).pipe(
+      Effect.as(undefined),
+      Effect.catchTag("ReviewTaken", (late) => Effect.succeed(late))
+    )
+    if (late === undefined) return { _tag: "Left" }
+    if (late.found === "claimed" && news._tag === "ReviewDecided") {
+      const before = yield* claimedBefore(journal, run, news)
+      // It was taken in just now.
+      if (before === undefined) return yield* leave(journal, run, news)
+      if (before._tag === "Refused") yield* relay(journal, run, news, before)
+      return before
+    }
+    // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
     yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
-    return heard._tag === "Refused" ? heard : { _tag: "Left" }
-  }
-  const late = yield* journal.command(word).pipe(
-    Effect.as(undefined),
-    Effect.catchTag("ReviewTaken", (late) => Effect.succeed(late))
-  )
-  if (late === undefined) return { _tag: "Left" }
-  if (late.found === "claimed") {
-    const refusal = taken(late.review)
-    yield* relay(journal, run, news, refusal)
-    return refusal
-  }
-  // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
-  yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
-  return { _tag: "Left" }
-})
+    return { _tag: "Left" }
+  })
 
 /**
  * A decision about a {@link Outcome.Review}.

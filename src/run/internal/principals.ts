@@ -194,3 +194,24 @@ export const identities = (who: string | Principal): ReadonlyArray<string> => {
   const { onBehalfOf } = somebody(who)
   return [keyOf(who), ...(onBehalfOf === undefined ? [] : [keyOf(onBehalfOf)])].map(folded)
 }
+
+/** Who has voted: `principal` is more of `by`; `via`: in whose place. */
+interface Voter {
+  readonly by: string
+  readonly principal?: Principal | undefined
+  readonly via?: string | undefined
+}
+
+/**
+ * Whether two votes are those of one: of the same, of one who acts for the other, or by the same right.
+ *
+ * @since 0.1.0
+ */
+export const isSameVoter = (one: Voter, other: Voter): boolean => {
+  const all = ({ by, principal, via }: Voter) => [
+    ...identities(principal ?? by),
+    ...(via === undefined ? [] : identities(via))
+  ]
+  const others = all(other)
+  return all(one).some((each) => others.includes(each))
+}

@@ -6,6 +6,7 @@
  * |---|---|---|
  * | open | a decision that it allows, of somebody who may | it is decided, or voted on |
  * | open | the same key as that of a vote | the same vote: known; another one: `idempotency-mismatch` |
+ * | open | the same as a vote of the same | known |
  * | open | another digest; another revision | `digest-mismatch`; `stale-revision` |
  * | open | of somebody who may not | `not-a-reviewer`, `self-approval`, `reviewers-unavailable` |
  * | open | no answer to it; changes that cannot be made | `invalid`; `invalid-edits` |
@@ -18,7 +19,8 @@
  *
  * - J1. A question is decided once. What does not count changes nothing of it.
  * - J2. What somebody may not do, or does too late, is written down, up to {@link most} times in a run.
- * - J3. A question that needs several approvals has them of as many people. Whoever changes what is approved has the others
+ * - J3. A question that needs several approvals has them of as many people: neither the same by another name, nor somebody and
+ *   who acts for them or in their place, are two. Whoever changes what is approved has the others
  *   approve anew; where the terms say so, one of them has to be somebody else than who changed it.
  * - J4. One rejection closes a question, unless its terms say otherwise.
  * - J5. Who was told that it does not count is not counted after all, whoever carries the run out.
@@ -30,6 +32,7 @@ import type { ClosedReview, ReviewState, RunState } from "../RunState.ts"
 import { saidOf } from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
 import { changing } from "./changing.ts"
+import { isSameVoter } from "./principals.ts"
 import { instant, many, shorten } from "./problems.ts"
 import { clockOf, expiry } from "./timing.ts"
 
@@ -95,6 +98,7 @@ export const submitted = (state: RunState, event: Deciding, eligible: Eligible):
     const reason = `${open.review} is about ${short(open.digest)}, and this is a decision about ${short(event.digest)}`
     return refused(state, event, "digest-mismatch", reason)
   }
+  if (open.votes.some((vote) => vote.by === event.by && saidOf(vote) === saidOf(event))) return replayed
   if (event.revision !== undefined && event.revision !== open.revision) {
     const reason = `${open.review} has changed: its revision is ${open.revision}, and this is a decision on ${event.revision}`
     return refused(state, event, "stale-revision", reason)
@@ -185,7 +189,10 @@ const openOnes = ({ reviews }: RunState): string =>
   reviews.size === 0 ? "none is" : `open are ${shorten([...reviews.keys()].join(", "), 500)}`
 
 /** How a question was closed, to be told to whoever comes late. */
-export const howClosed = (id: string, { action, as, at, by, decision, instead }: ClosedReview): string => {
+export const howClosed = (
+  id: string,
+  { action, as, at, by, decision, instead }: Pick<ClosedReview, "as" | "at"> & Partial<ClosedReview>
+): string => {
   const when = instant(at) ?? `${at}`
   switch (as) {
     case "decided":
@@ -206,7 +213,7 @@ const approves = (decision: Deciding["decision"]): boolean => decision === "appr
 const counted = (review: ReviewState, event: Deciding): Submitted => {
   const { quorum = 1, separation, veto = true } = review.terms ?? {}
   const { by, decision, edits } = event
-  const others = edits === undefined ? review.votes.filter((vote) => vote.by !== by) : []
+  const others = edits === undefined ? review.votes.filter((vote) => !isSameVoter(vote, event)) : []
   if (decision === "reject" && !veto && quorum > 1) {
     const against = others.filter((vote) => vote.decision === "reject").length + 1
     return against < quorum ? vote(event, against, quorum) : applied(event)

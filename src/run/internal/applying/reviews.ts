@@ -10,6 +10,7 @@ import * as Ladder from "../../Ladder.ts"
 import type { FinalAction, Of } from "../../RunEvent.ts"
 import type { Answer, ClosedReview, ReviewState, TaskState } from "../../RunState.ts"
 import { digest } from "../canonical.ts"
+import { isSameVoter } from "../principals.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
 import { answered } from "./effects.ts"
 import { barred, used } from "./granting.ts"
@@ -150,7 +151,12 @@ const close = (
 }
 
 /** What somebody has said, as one text: two who said the same have said the same text. */
-export const saidOf = ({ answer, decision, edits, raise }: Partial<Of<"ReviewDecided">>): string =>
+export const saidOf = ({
+  answer,
+  decision,
+  edits,
+  raise
+}: Partial<Pick<Of<"ReviewDecided">, "answer" | "decision" | "edits" | "raise">>): string =>
   digest(JSON.stringify([decision, answer ?? null, edits ?? null, raise ?? null])).slice(0, 16)
 
 export const decided = (draft: Draft, event: Of<"ReviewDecided">): string | undefined => {
@@ -276,7 +282,7 @@ export const voted = (draft: Draft, event: Of<"ReviewVoted">): string | undefine
   const { at, by, decision, edits, key, principal, review: id, via } = event
   const review = openOf(draft, id)
   if (typeof review === "string") return review
-  if (review.votes.some((vote) => vote.by === by && vote.decision === decision)) return `${by} has voted already`
+  if (review.votes.some((vote) => vote.by === by && saidOf(vote) === saidOf(event))) return `${by} has voted already`
   const vote = {
     by,
     decision,
@@ -287,7 +293,7 @@ export const voted = (draft: Draft, event: Of<"ReviewVoted">): string | undefine
     ...(key === undefined ? {} : { key })
   }
   // Who changes what is decided on has everybody vote anew.
-  const votes = edits === undefined ? [...review.votes.filter((each) => each.by !== by), vote] : [vote]
+  const votes = edits === undefined ? [...review.votes.filter((each) => !isSameVoter(each, event)), vote] : [vote]
   draft.size += JSON.stringify(vote).length
   draft.reviews.set(id, { ...review, votes, revision: review.revision + 1 })
   return undefined
