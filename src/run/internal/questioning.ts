@@ -131,8 +131,9 @@ export class Questions {
       ...(supersedes === undefined ? {} : { supersedes }),
       ack
     })
-    return Deferred.await(ack).pipe(
-      Effect.tap(() =>
+    // Whoever is interrupted here does not know whether it was written; asked again, it is known.
+    return restore(Deferred.await(ack)).pipe(
+      Effect.onExit(() =>
         Effect.sync(() => {
           this.opening.delete(key)
           Deferred.doneUnsafe(written, Effect.void)
