@@ -20,9 +20,10 @@ import { Tier } from "../run/Autonomy.ts"
 import { DispatchEnd } from "../run/RunEvent.ts"
 import { RunStatus } from "../run/RunState.ts"
 import * as autonomous from "./autonomy.ts"
+import { espalier, on, oneOf, runId, text, within } from "./base.ts"
 import { doctor } from "./doctor.ts"
 import { endingsText, Misused } from "./failures.ts"
-import { layerOf } from "./opening.ts"
+import { forPeople } from "./people.ts"
 import { platform } from "./platform.ts"
 import { here } from "./printing.ts"
 import * as reading from "./reading.ts"
@@ -31,47 +32,6 @@ import * as drawn from "./tree.ts"
 import * as writing from "./writing.ts"
 
 const version = "0.1.0"
-
-const espalier = Command.make("espalier").pipe(
-  Command.withSharedFlags({
-    journal: Flag.String("journal").pipe(
-      Flag.withMetavar("FILE|URL"),
-      Flag.withDescription(
-        "The journal: a file, or postgres://…/DATABASE?schema=NAME. Default: ESPALIER_JOURNAL of the environment, then " +
-          ".espalier/journal.db"
-      ),
-      Flag.optional
-    ),
-    schema: Flag.String("schema").pipe(
-      Flag.withMetavar("NAME"),
-      Flag.withDescription("The schema of a journal in PostgreSQL. Default: the one of its URL, then espalier"),
-      Flag.optional
-    ),
-    json: Flag.Boolean("json").pipe(Flag.withDescription("Print JSON"), Flag.withDefault(false))
-  }),
-  Command.withDescription(
-    "Carries out the runs of a journal, looks at them, checks them, and carries them elsewhere. Exit codes: 0 all is well, " +
-      "1 used wrongly, 2 not there or refused, 3 damaged, 4 the journal cannot be used now, 130 stopped; of run and resume: " +
-      endingsText
-  )
-)
-
-const runId = Argument.String("run").pipe(Argument.withDescription("The id of a run"))
-
-const oneOf = <A extends string>(name: string, words: ReadonlyArray<A>, description: string) =>
-  Flag.Literals(name, words).pipe(Flag.withDescription(description), Flag.optional)
-
-const text = (name: string, description: string) =>
-  Flag.String(name).pipe(Flag.withDescription(description), Flag.optional)
-
-const on = (name: string, description: string) =>
-  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
-
-/** What a command does with the journal that was named. */
-const within = <A, E, R>(use: (json: boolean, named: carrying.Named) => Effect.Effect<A, E, R>, create = false) =>
-  Effect.flatMap(espalier, ({ journal, json, schema }) =>
-    Effect.provide(use(json, { journal, schema }), layerOf(journal, schema, create))
-  )
 
 /** A time as people write it: with a date, as ISO 8601 has it; or milliseconds since 1970. */
 const timeOf = (flag: string, given: Option.Option<string>): Effect.Effect<number | undefined, Misused> =>
@@ -389,6 +349,7 @@ const all = espalier.pipe(
     cancelling,
     runs,
     show,
+    ...forPeople,
     tree,
     audit,
     autonomy,

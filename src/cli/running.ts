@@ -67,7 +67,7 @@ export const commandText = (words: ReadonlyArray<string>, { journal, schema }: N
 const most = 16 * 1024 * 1024
 
 /** Reads a file, or standard input. */
-const readText = (source: string): Effect.Effect<string, Refused> => {
+export const readText = (source: string): Effect.Effect<string, Refused> => {
   const name = source === "-" ? "standard input" : source
   const refuse = (reason: string) => new Refused({ reason })
   const bytes = Stream.fromAsyncIterable<Uint8Array, Refused>(
@@ -335,10 +335,11 @@ export const resume = (run: string, module: string | undefined, named: Named, js
   )
 
 /** Who uses this computer, as far as it says so. */
-const userName: Effect.Effect<string, Misused> = Effect.try({
-  try: () => userInfo().username,
-  catch: () => new Misused({ reason: "the system does not say who you are: name yourself with --by" })
-})
+export const userName = (flag: string): Effect.Effect<string, Misused> =>
+  Effect.try({
+    try: () => userInfo().username,
+    catch: () => new Misused({ reason: `the system does not say who you are: name yourself with --${flag}` })
+  })
 
 /** Asks for the end of a run. */
 export const cancel = Effect.fnUntraced(function* (
@@ -348,7 +349,7 @@ export const cancel = Effect.fnUntraced(function* (
   json: boolean
 ) {
   yield* demand(run)
-  const by = given.by ?? (yield* userName)
+  const by = given.by ?? (yield* userName("by"))
   if (by.trim() === "") return yield* new Misused({ reason: "--by must be a name, is empty" })
   yield* Run.cancel(run, { by, note: given.note })
   const journal = yield* Journal.Journal

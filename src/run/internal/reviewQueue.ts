@@ -404,7 +404,8 @@ const gathering = (id: string) => {
         if (event.review === id) found.opened = event
         break
       case "ReviewDecided":
-        found.decided.push(event)
+        // What came after it was closed was nothing to go by.
+        if (found.closing === undefined) found.decided.push(event)
         break
       case "ReviewRefused":
         if (event.review === id) found.refusals.push(event)
@@ -500,11 +501,11 @@ const silenceOf = ({ final }: Item): NonNullable<Whole["silence"]> =>
   final === undefined ? { does: expiry.hold } : { at: final.at, does: expiry[final.action] }
 
 const previousOf = (
-  { closing, decided, kinds }: Gathered,
+  { decided, kinds }: Gathered,
   { kind, review: id }: Of<"ReviewOpened">
 ): ReadonlyArray<Previous> =>
   decided
-    .filter(({ at, review }) => review !== id && at <= (closing?.at ?? Infinity) && kinds.get(review)?.kind === kind)
+    .filter(({ review }) => review !== id && kinds.get(review)?.kind === kind)
     .slice(-10)
     .toReversed()
     .map(({ at, by, decision, note, review }) => {
