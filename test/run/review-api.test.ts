@@ -267,6 +267,14 @@ describe("Review", () => {
       }).pipe(memory)
     )
 
+    it.effect("R-306 is for whoever has asked for the run, too", () =>
+      Effect.gen(function* () {
+        yield* Run.start(desk({ risk: "high" }), { id: "r1", input: "go", log: false, requester: "eve" })
+        assert.deepStrictEqual(told(yield* Effect.flip(Run.decide(approve(first, "eve")))).at(0), "CommandRefused")
+        assert.deepStrictEqual(yield* Review.withdraw(first, { by: "eve", note: "not needed" }), { _tag: "Applied" })
+      }).pipe(people, memory)
+    )
+
     it.effect("R-306 is not for those who are not asked", () =>
       Effect.gen(function* () {
         yield* start(desk())
