@@ -500,10 +500,7 @@ export const get = Effect.fnUntraced(function* (
 const silenceOf = ({ final }: Item): NonNullable<Whole["silence"]> =>
   final === undefined ? { does: expiry.hold } : { at: final.at, does: expiry[final.action] }
 
-const previousOf = (
-  { decided, kinds }: Gathered,
-  { kind, review: id }: Of<"ReviewOpened">
-): ReadonlyArray<Previous> =>
+const previousOf = ({ decided, kinds }: Gathered, { kind, review: id }: Of<"ReviewOpened">): ReadonlyArray<Previous> =>
   decided
     .filter(({ review }) => review !== id && kinds.get(review)?.kind === kind)
     .slice(-10)
