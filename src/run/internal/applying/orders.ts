@@ -88,19 +88,20 @@ export const dispatched = (draft: Draft, task: TaskState, event: Of<"Dispatched"
   if (wrong !== undefined) return wrong
   const id = `${draft.run}/${task.id}/${task.dispatches + 1}`
   if (event.dispatch !== id) return `the next dispatch of ${task.id} is ${id}, not ${event.dispatch}`
+  // An approval is used up by the order that it was for.
+  const approval =
+    grant === undefined ? undefined : task.approved.find((each) => each.review === grant && each.worker === worker)
+  if (grant !== undefined && approval === undefined) return `${grant} lets no order of ${task.id} be given`
+  const bound =
+    grant === undefined || approval === undefined
+      ? {}
+      : { grant: { review: grant, ...(approval.digest === undefined ? {} : { digest: approval.digest }) } }
   if (limits !== undefined) Budget.allot(draft.ledger, `task:${task.id}`, limits)
   const accounts = accountsOf(draft, task, worker)
   const over = Budget.reserve(draft.ledger, { id, accounts, amount: event.reserved ?? {} })
   if (over !== undefined) return over.message
   const { blocked: _b, routed: _, ...rest } = task
-  // An approval is used up by the order that it was for.
-  const approval = grant === undefined ? undefined : task.approved.find(({ review }) => review === grant)
-  if (grant !== undefined && approval === undefined) return `${grant} lets no order of ${task.id} be given`
   if (grant !== undefined) draft.grants.delete(grant)
-  const bound =
-    grant === undefined || approval === undefined
-      ? {}
-      : { grant: { review: grant, ...(approval.digest === undefined ? {} : { digest: approval.digest }) } }
   draft.running += 1
   if (!task.expired && (task.deadlineAt ?? deadlineAt) !== undefined) draft.timed.add(task.id)
   draft.load.set(worker, (draft.load.get(worker) ?? 0) + 1)

@@ -56,14 +56,6 @@ export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefi
   if (review !== next) return `the next review is ${next}, not ${review}`
   const uncovered = barred(draft, event)
   if (uncovered !== undefined) return uncovered
-  if (supersedes !== undefined) {
-    const before = draft.reviews.get(supersedes)
-    if (before !== undefined) close(draft, before, { as: "superseded", at, instead: review })
-    draft.grants.delete(supersedes)
-  }
-  const wrong = event.dispatch === undefined ? place(draft, event) : asked(draft, event)
-  if (wrong !== undefined) return wrong
-  draft.reviewed += 1
   // What may be changed is looked at when somebody changes it.
   const kept = (name: string) => !forPeople.has(name) || (event.editable !== undefined && forEditors.has(name))
   const facts = Object.fromEntries(Object.entries(shown).filter(([name]) => kept(name)))
@@ -80,7 +72,16 @@ export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefi
     revision: 1,
     votes: []
   }
-  draft.size += weigh(open)
+  const bytes = weigh(open)
+  // What the work of an order asks can be refused; what a decision asks has to be asked.
+  const large = event.dispatch === undefined ? undefined : outgrown(draft, bytes, "this question")
+  const wrong = large ?? (event.dispatch === undefined ? place(draft, event) : asked(draft, event))
+  if (wrong !== undefined) return wrong
+  const before = supersedes === undefined ? undefined : draft.reviews.get(supersedes)
+  if (before !== undefined) close(draft, before, { as: "superseded", at, instead: review })
+  if (supersedes !== undefined) draft.grants.delete(supersedes)
+  draft.reviewed += 1
+  draft.size += bytes
   draft.reviews.set(review, open)
   return undefined
 }
@@ -115,14 +116,16 @@ const place = (draft: Draft, { at, review, task: id }: Of<"ReviewOpened">): stri
 
 /** A question of the work of an order, which goes on for now. */
 const asked = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
-  const { dispatch, edited, key, review, task: id = "" } = event
+  const { dispatch, edited, key, review, supersedes, task: id = "" } = event
   const task = draft.tasks.get(id)
   if (task === undefined) return `there is no task ${JSON.stringify(id)}`
   if (task.dispatch?.id !== dispatch) return `${dispatch} is not open`
   if (task.dispatch?.recalled !== undefined) return `${dispatch} is called back`
   if (key === undefined) return "a question of the work of an order has a key"
   const before = draft.asks.get(key)
-  if (before !== undefined && draft.reviews.has(before.review)) return `${before.review} asks the same and is open`
+  if (before !== undefined && before.review !== supersedes && draft.reviews.has(before.review)) {
+    return `${before.review} asks the same and is open`
+  }
   draft.asks.set(key, { task: id, review, ...(edited === undefined ? {} : { edited }) })
   return undefined
 }
