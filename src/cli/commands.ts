@@ -21,9 +21,10 @@ import { DispatchEnd } from "../run/RunEvent.ts"
 import { RunStatus } from "../run/RunState.ts"
 import * as autonomous from "./autonomy.ts"
 import { espalier, on, oneOf, runId, text, within } from "./base.ts"
+import { peopleOf } from "./deciding.ts"
 import { doctor } from "./doctor.ts"
 import { endingsText, Misused } from "./failures.ts"
-import { forPeople } from "./people.ts"
+import { forPeople, people } from "./people.ts"
 import { platform } from "./platform.ts"
 import { here } from "./printing.ts"
 import * as reading from "./reading.ts"
@@ -69,14 +70,22 @@ const running = Command.make(
       Flag.withDefault("{}")
     ),
     id: text("id", "The id of the run. Default: a new one"),
-    tier: oneOf("tier", Tier.literals, "How much it may do without a person. Default: as the desk says")
+    tier: oneOf("tier", Tier.literals, "How much it may do without a person. Default: as the desk says"),
+    as: text("as", "Who asks for it, and does not approve what is of high risk. Default: the user of this system"),
+    people
   },
-  ({ id, input, module, tier }) =>
+  ({ as, id, input, module, people, tier }) =>
     within(
       (json, named) =>
         carrying.start(
           module,
-          { input, id: Option.getOrUndefined(id), tier: Option.getOrUndefined(tier) },
+          {
+            input,
+            id: Option.getOrUndefined(id),
+            tier: Option.getOrUndefined(tier),
+            as: Option.getOrUndefined(as),
+            people: peopleOf(Option.getOrUndefined(people))
+          },
           named,
           json
         ),
@@ -97,9 +106,18 @@ const resuming = Command.make(
   "resume",
   {
     run: runId,
-    module: text("module", "Where its desk is from. Default: what the run began with, as seen from here")
+    module: text("module", "Where its desk is from. Default: what the run began with, as seen from here"),
+    people
   },
-  ({ module, run }) => within((json, named) => carrying.resume(run, Option.getOrUndefined(module), named, json))
+  ({ module, people, run }) =>
+    within((json, named) =>
+      carrying.resume(
+        run,
+        { module: Option.getOrUndefined(module), people: peopleOf(Option.getOrUndefined(people)) },
+        named,
+        json
+      )
+    )
 ).pipe(
   Command.withDescription(
     `Takes a run up that was cut off, was suspended, or waits for what has come. Exit codes beside the usual ones: ${endingsText}`

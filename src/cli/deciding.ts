@@ -33,7 +33,7 @@ export interface Speaker {
   readonly json: boolean
 }
 
-/** Whom a directory in a file knows. Without one everybody is who they say they are, and no group has members. */
+/** Whom a directory in a file knows. Without one everybody may decide, and is who they say they are. */
 export const peopleOf = (file: string | undefined): Layer.Layer<never, Refused | Reviewers.DirectoryInvalid> => {
   if (file === undefined) return Layer.empty
   return Layer.unwrap(

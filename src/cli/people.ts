@@ -22,10 +22,11 @@ const reviewId = Argument.String("review").pipe(
   Argument.withDescription("The id of a question, such as r1/review/1; espalier reviews has them")
 )
 
-const people = text(
+/** Where it stands who may decide. */
+export const people = text(
   "people",
-  "A file of JSON with groups, roles, users and absences, by which it is looked up who may decide. Default: none, and nobody " +
-    "is in any group"
+  "A file of JSON with groups, roles, users and absences, by which it is looked up who may decide. Default: none, and everybody " +
+    "may"
 )
 
 /** Who says it. */

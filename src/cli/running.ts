@@ -15,6 +15,7 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
@@ -252,17 +253,30 @@ const told = Effect.fnUntraced(function* (outcome: Outcome.Outcome, named: Named
   return yield* new Ended({ code: status === "running" ? endings.suspended : endings[status] })
 })
 
-/** What a run is begun with. */
+/** Who uses this computer, as far as it says so. */
+export const userName = (flag: string): Effect.Effect<string, Misused> =>
+  Effect.try({
+    try: () => userInfo().username,
+    catch: () => new Misused({ reason: `the system does not say who you are: name yourself with --${flag}` })
+  })
+
+/** By whom it is looked up who may decide what the run asks, while it is carried out here. */
+export type People = Layer.Layer<never, { readonly _tag: string; readonly message: string }>
+
+/** What a run is begun with. `as`: who asks for it. */
 export interface Beginning {
   readonly input: string
+  readonly as?: string | undefined
+  readonly people: People
   readonly id?: string | undefined
   readonly tier?: Autonomy.Tier | undefined
 }
 
 /** Begins a run of the desk of a module, and carries it out. */
-export const start = (module: string, { id, input, tier }: Beginning, named: Named, json: boolean) =>
+export const start = (module: string, { as, id, input, people, tier }: Beginning, named: Named, json: boolean) =>
   Effect.scoped(
     Effect.gen(function* () {
+      const requester = as ?? (yield* userName("as"))
       const value = yield* inputOf(input)
       const run = id ?? (yield* Run.makeId)
       const progress = yield* Progress.make(screenOf(json), process.stderr)
@@ -274,8 +288,8 @@ export const start = (module: string, { id, input, tier }: Beginning, named: Nam
         if (EffectResult.isFailure(decoded)) {
           return yield* new Run.InputInvalid({ desk: desk.name, problems: decoded.failure })
         }
-        return yield* Run.start(desk, { id: run, input: decoded.success, tier, module, onEvent, log: false })
-      })
+        return yield* Run.start(desk, { id: run, input: decoded.success, tier, requester, module, onEvent, log: false })
+      }).pipe(Effect.provide(people))
       const outcome = yield* carriedOut(run, named, progress, begun)
       return yield* told(outcome, named, json)
     })
@@ -309,7 +323,12 @@ const deskOf = Effect.fnUntraced(function* (run: string, given: string | undefin
 })
 
 /** Takes a run up, unless it is over. */
-export const resume = (run: string, module: string | undefined, named: Named, json: boolean) =>
+export const resume = (
+  run: string,
+  { module, people }: { readonly module: string | undefined; readonly people: People },
+  named: Named,
+  json: boolean
+) =>
   Effect.scoped(
     Effect.gen(function* () {
       const version = yield* demand(run)
@@ -326,20 +345,13 @@ export const resume = (run: string, module: string | undefined, named: Named, js
         const loaded = yield* deskOf(run, module, desk)
         yield* Stream.runForEach(Run.events(run), (event: RunEvent) => Effect.sync(() => seen(event)))
         return yield* Run.resume(loaded, run, { onEvent, log: false })
-      })
+      }).pipe(Effect.provide(people))
       const outcome = yield* carriedOut(run, named, progress, goneOn)
       const journal = yield* Journal.Journal
       const same = (yield* journal.version(run)) === version
       return yield* told(outcome, named, json, same ? `the run ${run} is waiting, nothing was done` : undefined)
     })
   )
-
-/** Who uses this computer, as far as it says so. */
-export const userName = (flag: string): Effect.Effect<string, Misused> =>
-  Effect.try({
-    try: () => userInfo().username,
-    catch: () => new Misused({ reason: `the system does not say who you are: name yourself with --${flag}` })
-  })
 
 /** Asks for the end of a run. */
 export const cancel = Effect.fnUntraced(function* (
