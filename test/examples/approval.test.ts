@@ -9,6 +9,7 @@ import { Desk, Reviewers, Run } from "espalier/run"
 
 import { desk } from "../../examples/approval/desk.ts"
 import people from "../../examples/approval/people.json" with { type: "json" }
+import { espalier } from "../cli/command.ts"
 import { withProcesses } from "../fixtures/real.ts"
 import { program } from "./patterns.ts"
 
@@ -66,6 +67,25 @@ describe("the desk that asks people", () => {
         assert.match(stdout, /^letter: .* we have paid back 40 € for your order 1043\./m)
         const [, till = ""] = stdout.split("\nThe till:\n")
         assert.match(till, /^\{"key":"\w+","order":"1043","to":"Dan","amount":40\}\n\nIt was paid once\.$/m)
+      }).pipe(Effect.scoped),
+    many
+  )
+
+  withProcesses(
+    "R-306 what somebody decides is looked at by the directory of whoever carries the run out",
+    () =>
+      Effect.gen(function* () {
+        const root = yield* folder
+        const here = (...args: ReadonlyArray<string>) => espalier(join(root, "journal.db"), args, { cwd: root })
+        const at = (name: string) => join(import.meta.dirname, "../../examples/approval", name)
+        const begun = yield* here("run", at("desk.ts"), "--id", "r1", "--as", "ann", "--input", `{"order":"1042"}`)
+        assert.strictEqual(begun.code, 10, begun.err.join("\n"))
+        // Without a directory of her own, Eve may.
+        assert.strictEqual((yield* here("approve", "r1/review/1", "--as", "eve")).code, 0)
+        const { code, err, out } = yield* here("resume", "r1", "--people", at("people.json"))
+        assert.strictEqual(code, 10, err.join("\n"))
+        assert.isTrue(out.some((line) => line.includes("r1/review/1  approve by eve refused, not-a-reviewer")))
+        assert.isTrue(out.some((line) => line.startsWith("r1/review/1  action-approval of payment")))
       }).pipe(Effect.scoped),
     many
   )
