@@ -8,6 +8,8 @@ export default defineConfig({
     reporters: ["default", "./scripts/closing-line.ts"],
     testTimeout: 30_000,
     // Files of one worker share what they import, which costs more than the tests; none of it is state.
-    isolate: false
+    isolate: false,
+    // Half of what takes time waits for processes of its own.
+    maxWorkers: 2
   }
 })
