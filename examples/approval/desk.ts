@@ -102,13 +102,7 @@ const finance = { primary: ["group:finance"], escalation: ["manager-of-requester
 
 type Input = { readonly order: string }
 
-/**
- * The desk.
- *
- * @category desks
- * @since 0.1.0
- */
-export const desk = Desk.make("refunds", {
+const desk = Desk.make("refunds", {
   version: "1",
   input: Schema.Struct({ order: Schema.String }),
   reviews: ReviewPolicy.make({
@@ -156,4 +150,10 @@ export const desk = Desk.make("refunds", {
   ])
 })
 
+/**
+ * The desk, as `espalier run` takes it.
+ *
+ * @category desks
+ * @since 0.1.0
+ */
 export default desk

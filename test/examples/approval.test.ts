@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { Journal } from "espalier/journal"
 import { Desk, Reviewers, Run } from "espalier/run"
 
-import { desk } from "../../examples/approval/desk.ts"
+import desk from "../../examples/approval/desk.ts"
 import people from "../../examples/approval/people.json" with { type: "json" }
 import { espalier } from "../cli/command.ts"
 import { withProcesses } from "../fixtures/real.ts"
