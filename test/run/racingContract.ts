@@ -212,6 +212,24 @@ export const contract = (opened: Effect.Effect<Store, Journal.JournalError, Scop
       }).pipe(Effect.scoped)
     )
 
+    it.effect("D74 one of which comes from elsewhere while another is taken in: it hears that it is too late", () =>
+      Effect.gen(function* () {
+        const { here, there } = yield* opened
+        if (there === undefined) return
+        const { desk } = yield* asking()
+        yield* Run.start(desk, options).pipe(at(here))
+        const bob = yield* Effect.cached(decide("bob", "reject").pipe(at(here)))
+        // It was looked at when nobody had decided yet.
+        const slow: Journal.Journal["Service"] = {
+          ...there,
+          command: (word) => Effect.andThen(bob, there.command(word))
+        }
+        const ann = yield* decide("ann", "approve").pipe(at(slow))
+        assert.deepStrictEqual([(yield* bob).what, ann.what], ["Applied", "already-decided"])
+        assert.include(ann.message, `${first} was decided by bob at `)
+      }).pipe(Effect.scoped)
+    )
+
     it.effect("D74 D82 from processes that do not own the journal: one is left, the others hear of whom and when", () =>
       Effect.gen(function* () {
         const { here, there } = yield* opened

@@ -285,6 +285,7 @@ const leave: (
       if (before._tag === "Refused") yield* relay(journal, run, news, before)
       return before
     }
+    if ((yield* journal.version(run)) !== state.version) return yield* leave(journal, run, news)
     // By its events it is open, and only the list does not know it: of two who decide, the owner takes the first.
     yield* Effect.catchTag(journal.command(unclaimed), "ReviewTaken", Effect.die)
     return { _tag: "Left" }
