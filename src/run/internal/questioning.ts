@@ -208,6 +208,9 @@ export class Questions {
           case "ReviewExpired":
           case "ReviewWithdrawn":
             return Effect.succeed(event)
+          case undefined:
+            // It is being written: the work begins anew once it is.
+            return this.wait
           default:
             return Effect.fail(busy(`there is no record of the answer at version ${version}`))
         }
