@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Ref } from "effect"
+import { type Duration, Effect, Ref, Result as EffectResult, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Effects, Review, Run } from "espalier/run"
+import { Desk, Domain, Effects, Plan, Review, ReviewPolicy, Run, type RunEvent, RunState } from "espalier/run"
 
-import { desk, history, memory, task, worker } from "./desks.ts"
+import { desk, elapse, history, memory, task, worker } from "./desks.ts"
 
 const start = { id: "r1", input: "go", log: false }
 
@@ -89,5 +89,105 @@ describe("A worker that asks people", () => {
       assert.strictEqual(late._tag === "CommandRefused" ? late.because : late._tag, "withdrawn")
       assert.strictEqual((yield* tags).at(-1), "ReviewRefused")
     }).pipe(memory)
+  )
+
+  it.effect("D84 goes on only when the last of its calls at once is there, and none of them is done twice", () =>
+    Effect.gen(function* () {
+      const done = yield* Ref.make<ReadonlyArray<string>>([])
+      const call = (name: string, wait: Duration.Input) =>
+        Effects.perform({
+          name,
+          run: () =>
+            Effect.andThen(
+              Effect.sleep(wait),
+              Ref.update(done, (all) => [...all, name])
+            ),
+          interruptible: false
+        })
+      const asks = worker("one", () =>
+        Effect.gen(function* () {
+          yield* Effect.all(
+            [call("fast", 1), call("slow", "1 second"), Review.ask({ name: "may", question: "May I?" })],
+            {
+              concurrency: "unbounded"
+            }
+          )
+          yield* Effects.perform({ name: "next", run: () => Ref.update(done, (all) => [...all, "next"]) })
+          return "done"
+        })
+      )
+      const built = desk([asks], [task("a")])
+      yield* elapse(Run.start(built, start), "2 seconds")
+      assert.deepStrictEqual(yield* Ref.get(done), ["fast", "slow"])
+      yield* answer(1, "yes")
+      const last = yield* Run.resume(built, "r1", { log: false })
+      assert.strictEqual(last.status, "completed")
+      assert.deepStrictEqual(yield* Ref.get(done), ["fast", "slow", "next"])
+    }).pipe(memory)
+  )
+
+  it.effect("D86 has the answer of a person stand, whatever comes for the same question later", () =>
+    Effect.gen(function* () {
+      const asks = worker("one", () =>
+        Effect.map(Review.ask({ name: "which", question: "Which?", decisions: ["answer", "reject"] }), (reply) =>
+          reply._tag === "Answered" ? String(reply.value) : reply._tag
+        )
+      )
+      const built = desk([asks], [task("a")])
+      yield* Run.start(built, start)
+      yield* answer(1, "first")
+      const refused = [
+        yield* Effect.flip(answer(1, "second")),
+        yield* Effect.flip(Run.decide({ review: "r1/review/1", decision: "reject", by: "bob", note: "late" }))
+      ]
+      assert.deepStrictEqual(
+        refused.map((error) => (error._tag === "CommandRefused" ? error.because : error._tag)),
+        ["already-decided", "already-decided"]
+      )
+      // Its last deadline has passed meanwhile, too.
+      yield* TestClock.adjust("10 days")
+      const last = yield* Run.resume(built, "r1", { log: false })
+      assert.strictEqual(last.results["a"]?.output, "first")
+      assert.notInclude(yield* tags, "ReviewExpired")
+    }).pipe(memory)
+  )
+
+  it.effect("D83 leaves no question open in what the events of a run come to, from the first one on", () =>
+    Effect.gen(function* () {
+      const built = desk([worker("one", () => Review.ask({ name: "which", question: "Which?" }))], [task("a")])
+      yield* Run.start(built, start)
+      yield* answer(1, "this")
+      const state = RunState.fold(yield* history("r1"))
+      assert.deepStrictEqual(
+        EffectResult.isSuccess(state) ? [...(state.success?.reviews.keys() ?? ["none"])] : state.failure.message,
+        []
+      )
+      assert.deepStrictEqual((yield* Run.outcome("r1")).reviews, [])
+      assert.deepStrictEqual((yield* Review.queue()).items, [])
+    }).pipe(memory)
+  )
+
+  it.effect(
+    "D76 of several who have to approve one rejects: it is closed at once, and nobody else is asked any more",
+    () =>
+      Effect.gen(function* () {
+        const built = Desk.make("desk", {
+          version: "1",
+          input: Schema.String,
+          domains: [Domain.make("d", { workers: [worker("one", () => Effect.succeed("done"), { risk: "high" })] })],
+          coordinator: Plan.make([task("a")]),
+          reviews: ReviewPolicy.make({ quorum: { high: 3 } })
+        })
+        yield* Run.start(built, start)
+        const say = (decision: RunEvent.Decision, by: string) =>
+          Run.decide({ review: "r1/review/1", decision, by, note: "said" })
+        assert.deepStrictEqual(yield* say("approve", "ann"), { _tag: "Voted", votes: 1, need: 3 })
+        assert.deepStrictEqual(yield* say("reject", "bob"), { _tag: "Applied" })
+        assert.deepStrictEqual((yield* Review.queue()).items, [])
+        const late = yield* Effect.flip(say("approve", "cem"))
+        assert.strictEqual(late._tag === "CommandRefused" ? late.because : late._tag, "already-decided")
+        const last = yield* Run.resume(built, "r1", { log: false })
+        assert.deepStrictEqual([last.status, last.stopReason], ["failed", "rejected-by-reviewer"])
+      }).pipe(memory)
   )
 })

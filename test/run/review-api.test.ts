@@ -275,7 +275,7 @@ describe("Review", () => {
       }).pipe(people, memory)
     )
 
-    it.effect("R-306 is not for those who are not asked", () =>
+    it.effect("R-306 D87 is not for those who are not asked", () =>
       Effect.gen(function* () {
         yield* start(desk())
         const before = yield* history("r1")

@@ -131,7 +131,7 @@ describe("A gate before a tool", () => {
     }).pipe(memory)
   )
 
-  it.effect("R-306 whoever approves it may change it, and it is done as it was changed", () =>
+  it.effect("R-306 D78 whoever approves it may change it, within what fits, and it is done as it was changed", () =>
     Effect.gen(function* () {
       const till = new Till()
       const built = desked(() => till.refund("ann", 500))
