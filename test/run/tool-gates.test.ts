@@ -65,6 +65,15 @@ const desked = (
 const open = ({ reviews }: { readonly reviews: ReadonlyArray<{ readonly review: string }> }) =>
   reviews.map(({ review }) => review.slice("r1/review/".length))
 
+/** A desk whose work pays several people back at once. */
+const atOnce = (till: Till, people: ReadonlyArray<string>) =>
+  desked(() =>
+    Effect.map(
+      Effect.forEach(people, (to) => till.refund(to), { concurrency: "unbounded" }),
+      (all) => all.join(", ")
+    )
+  )
+
 describe("A gate before a tool", () => {
   it.effect("R-306 D82 a call waits for a person, is done once, and the approval is spent", () =>
     Effect.gen(function* () {
@@ -111,12 +120,7 @@ describe("A gate before a tool", () => {
   it.effect("D75 of two calls of the same tool, the approval of one lets that one be done", () =>
     Effect.gen(function* () {
       const till = new Till()
-      const built = desked(() =>
-        Effect.map(
-          Effect.forEach(["ann", "bob"], (to) => till.refund(to), { concurrency: "unbounded" }),
-          (all) => all.join(", ")
-        )
-      )
+      const built = atOnce(till, ["ann", "bob"])
       assert.strictEqual((yield* Run.start(built, start)).reviews.length, 2)
       yield* decide(2, "approve")
       const between = yield* resume(built)
@@ -188,12 +192,7 @@ describe("A gate before a tool", () => {
   it.effect("D75 what is approved is done also where the journal takes its time", () =>
     Effect.gen(function* () {
       const till = new Till()
-      const built = desked(() =>
-        Effect.map(
-          Effect.forEach(["ann", "bob"], (to) => till.refund(to), { concurrency: "unbounded" }),
-          (all) => all.join(", ")
-        )
-      )
+      const built = atOnce(till, ["ann", "bob"])
       const journal = yield* Journal.Journal
       const turns = Effect.repeat(Effect.yieldNow, { times: 50 })
       const read: (typeof journal)["read"] = (...range) => Stream.unwrap(Effect.as(turns, journal.read(...range)))
