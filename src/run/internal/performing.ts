@@ -26,6 +26,7 @@ import { canonical, digest } from "./canonical.ts"
 import { EffectError } from "./effectErrors.ts"
 import { owned } from "./plain.ts"
 import { decoder, encoder, sentences, shortened } from "./problems.ts"
+import { Doing } from "./questioning.ts"
 import { reasonOf } from "./reasons.ts"
 import type { Called } from "./tools.ts"
 
@@ -264,7 +265,11 @@ class Performing<A, E, R, E2, R2> {
 
   private run(restore: Restore): Effect.Effect<Turn<A>, E | EffectError, R> {
     const { intent, options } = this
-    const work = Effect.suspend(() => options.run(intent.effect, intent.arguments))
+    const work = Effect.provideService(
+      Effect.suspend(() => options.run(intent.effect, intent.arguments)),
+      Doing,
+      intent.name
+    )
     const { interruptible = true } = options
     return Effect.flatMap(Effect.exit(interruptible ? restore(work) : work), (exit) =>
       Exit.isSuccess(exit) ? this.done(restore, exit.value, "run") : this.failed(restore, exit.cause)

@@ -12,9 +12,11 @@
  * - Q2. What is asked under the same key about something else is put anew, in the place of what was asked before.
  * - Q3. The work is not interrupted while it asks something else, while it reads what was answered, or while an effect of it is
  *   under way.
+ * - Q4. So nothing is asked from inside an effect: it would wait for its own end.
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Schema from "effect/Schema"
@@ -51,6 +53,9 @@ export interface Asked {
 /** How a question was closed, by the event that says so. */
 export type Closing = Of<"ReviewDecided"> | Of<"ReviewExpired"> | Of<"ReviewWithdrawn">
 
+/** What is being done outside by whoever asks, if anything is. */
+export const Doing = Context.Reference<string | undefined>("espalier/run/Doing", { defaultValue: () => undefined })
+
 /** What is needed of the order, and of the run. */
 export interface Around {
   readonly task: string
@@ -66,6 +71,8 @@ export interface Around {
   /** Begins to look for the moment in which the work can be interrupted. */
   readonly park: () => void
 }
+
+type Restore = <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 
 /** So many turns others get that are about to ask or to do something, too. */
 const turns = 4
@@ -87,31 +94,31 @@ export class Questions {
 
   /** How a question was closed, as soon as it is. Waits for ever otherwise: the work is interrupted. */
   ask(asked: Asked): Effect.Effect<Closing, ReviewError> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.suspend((): Effect.Effect<Closing, ReviewError> => {
-        const { key, name } = asked
-        const other = this.opening.get(key)
-        if (other !== undefined) return Effect.andThen(restore(Deferred.await(other)), this.ask(asked))
-        const { asks, closed, reviews } = this.around.state()
-        const known = asks.get(key)
-        const open = known === undefined ? undefined : reviews.get(known.review)
-        const over = known === undefined ? undefined : closed.get(known.review)
-        if (open !== undefined && open.digest === asked.digest) return restore(this.wait)
-        if (over !== undefined && over.digest === asked.digest && known?.review !== asked.after) {
-          return over.action === "halt" ? restore(this.wait) : restore(this.read(name, over.version))
-        }
-        const refused = this.around.refusal()
-        if (refused !== undefined) return Effect.fail(new ReviewError({ name, reason: "refused", detail: refused }))
-        return this.open(restore, asked, known?.review)
-      })
-    )
+    return Effect.uninterruptibleMask((restore) => this.asking(restore, asked))
   }
 
-  private open(
-    restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>,
-    all: Asked,
-    supersedes: string | undefined
-  ): Effect.Effect<Closing, ReviewError> {
+  private asking(restore: Restore, asked: Asked): Effect.Effect<Closing, ReviewError> {
+    return Effect.flatMap(Doing, (doing): Effect.Effect<Closing, ReviewError> => {
+      const { key, name } = asked
+      const other = this.opening.get(key)
+      if (other !== undefined) return Effect.andThen(restore(Deferred.await(other)), this.asking(restore, asked))
+      const { asks, closed, reviews } = this.around.state()
+      const known = asks.get(key)
+      const open = known === undefined ? undefined : reviews.get(known.review)
+      const over = known === undefined ? undefined : closed.get(known.review)
+      const isAnswered = over !== undefined && over.digest === asked.digest && known?.review !== asked.after
+      if (isAnswered && over.action !== "halt") return restore(this.read(name, over.version))
+      // Q4
+      const held = doing === undefined ? undefined : `people cannot be asked while ${doing} is done; ask before it`
+      if (held !== undefined) return Effect.fail(new ReviewError({ name, reason: "refused", detail: held }))
+      if (isAnswered || (open !== undefined && open.digest === asked.digest)) return restore(this.wait)
+      const refused = this.around.refusal()
+      if (refused !== undefined) return Effect.fail(new ReviewError({ name, reason: "refused", detail: refused }))
+      return this.open(restore, asked, known?.review)
+    })
+  }
+
+  private open(restore: Restore, all: Asked, supersedes: string | undefined): Effect.Effect<Closing, ReviewError> {
     const { dispatch, task } = this.around
     const { key, name, ...asked } = all
     const ack = Deferred.makeUnsafe<string | undefined>()
@@ -144,7 +151,7 @@ export class Questions {
           ? // What a grant covers is decided in the same moment.
             grant === undefined
             ? restore(this.wait)
-            : this.ask(all)
+            : this.asking(restore, all)
           : Effect.fail(new ReviewError({ name, reason: "refused", detail: refused }))
       )
     )
