@@ -50,7 +50,7 @@ import { largest as bound } from "./internal/applying/draft.ts"
 import * as timing from "./internal/applying/timers.ts"
 import { Principal } from "./internal/principals.ts"
 import { Step } from "./Ladder.ts"
-import { ErrorInfo, ErrorKind, Missing, Status } from "./Result.ts"
+import { ErrorInfo, ErrorKind, Missing, Status, Usage } from "./Result.ts"
 import { OnReject, Terms } from "./ReviewPolicy.ts"
 import {
   Containment,
@@ -358,7 +358,8 @@ export interface ReviewState extends Schema.Schema.Type<typeof ReviewState> {}
  * - `terms`, `requester`, `digest`, `editable`, `dispatch`, `key`, `supersedes`: as in the event.
  * - `steps`: what comes next while nobody decides. `stage`: how many stages have begun, less one. `held`: its last deadline is
  *   over and it stays open. `extended`: how often it got more time.
- * - `revision`: rises with each change of it, from 1. `votes`: for it, so far. `to`: who is asked instead of those of its stages.
+ * - `revision`: rises with each change of it, from 1. `votes`: for it, so far; `overtaken`: the keys of those
+ *   that do not count any more. `to`: who is asked instead of those of its stages.
  * - `claimed`: who takes care of it.
  *
  * @category models
@@ -391,10 +392,12 @@ export const ReviewState = Schema.Struct({
       principal: Schema.optionalKey(Principal),
       via: Schema.optionalKey(Schema.String),
       edits: Schema.optionalKey(Edits),
+      raise: Schema.optionalKey(Usage),
       key: Schema.optionalKey(Schema.String),
       at: Schema.Finite
     })
   ),
+  overtaken: Schema.optionalKey(Schema.Array(Schema.String)),
   to: Schema.optionalKey(Schema.Array(Schema.String)),
   claimed: Schema.optionalKey(Schema.Struct({ by: Schema.String, until: Schema.Finite })),
   note: Schema.String

@@ -65,7 +65,7 @@ export const named = (run: string, said: Pick<FromOutside, "_tag"> & { readonly 
 
 /** What is wrong with what somebody says, if it could not be read back from the journal. */
 const unreadable = (news: News): string | undefined => {
-  const { ack: _, eligible: _e, heard: _h, ...told } = news
+  const { ack: _, eligible: _e, heard: _h, since: _s, ...told } = news
   const read = fromRecord(toRecord({ ...told, at: 0 } as RunEvent))
   if (EffectResult.isSuccess(read)) return undefined
   return read.failure._tag === "Damaged" ? read.failure.reason : refusal("", 0, read.failure).message
@@ -200,7 +200,7 @@ const write = Effect.fnUntraced(function* (
 
 /** What somebody says as an event, without what is only known here. */
 const eventOf = (said: FromOutside, at: number): RunEvent => {
-  const { ack: _a, command: _c, eligible: _e, heard: _h, ...news } = said
+  const { ack: _a, command: _c, eligible: _e, heard: _h, since: _s, ...news } = said
   return { ...news, at } as RunEvent
 }
 

@@ -487,7 +487,8 @@ export class Executor {
     this.own = heard
     this.office.health.report(worker, at, end, dispatch)
     this.own = undefined
-    for (const { ack: _, command: __, eligible: _e, heard: _h, ...event } of heard) this.receive({ ...event, at })
+    for (const { ack: _, command: __, eligible: _e, heard: _h, since: _s, ...event } of heard)
+      this.receive({ ...event, at })
   }
 
   /** What follows from a report of this run is taken in with it; all other changes are news. */

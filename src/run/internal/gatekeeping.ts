@@ -209,10 +209,12 @@ export class Gatekeeper {
     return ToolGate.decide({ tool, args: decoded, worker: tool.worker, tier: now.tier, lowConfidence })
   }
 
-  private digest(tool: Declared, args: Schema.Json): string {
+  /** What is approved: the call, and how much is at stake with it. */
+  private digest(tool: Declared, args: Schema.Json, { irreversible, risk }: ToolGate.Ruling): string {
     const { policy, run, task } = this.around
     const { name, version } = tool
-    return digestOfAction({ tool: name, version, args, run, task, policy: { version: policy.version } })
+    const asked = { version: policy.version, risk, irreversible }
+    return digestOfAction({ tool: name, version, args, run, task, policy: asked })
   }
 
   private fresh(
@@ -228,7 +230,7 @@ export class Gatekeeper {
       const ask = asks.get(intent.effect)
       const review = ask?.review ?? ""
       const before = closed.get(review)
-      const digest = this.digest(tool, proposed)
+      const digest = this.digest(tool, proposed, ruling)
       const asked = this.asked(intent, tool, proposed, ruling, ask?.edited)
       if (reviews.get(review)?.digest === digest) return { _tag: "Ask", asked }
       if (before?.digest === digest) {
@@ -329,7 +331,7 @@ export class Gatekeeper {
       kind: "action-approval",
       reason: "gate",
       allowed: editable === undefined ? ["approve", "reject"] : ["approve", "edit", "reject"],
-      digest: this.digest(tool, args),
+      digest: this.digest(tool, args, ruling),
       ...(editable === undefined ? {} : { editable }),
       ...(changed === undefined || changed.length === 0 ? {} : { edited: changed }),
       facts,

@@ -42,12 +42,13 @@ type Timeless<E> = E extends unknown ? Omit<E, "at"> : never
 
 /**
  * An event of these kinds, without its time. `ack`: who wants to know whether it was taken, with the reason when not.
- * `command`: the number of the word in the journal that says it. `eligible`: whether who decides may; `heard`: is told what became
+ * `command`: the number of the word in the journal that says it, and `since` when it was left there. `eligible`: whether who decides may; `heard`: is told what became
  * of it before `ack` is done.
  */
 export type News = Timeless<Told> & {
   readonly ack?: Deferred.Deferred<string | undefined> | undefined
   readonly command?: number | undefined
+  readonly since?: number | undefined
   readonly eligible?: Eligible | undefined
   readonly heard?: ((heard: Heard) => void) | undefined
 }

@@ -97,6 +97,7 @@ const decided = {
   principal: Schema.optionalKey(Principal),
   via: Schema.optionalKey(Schema.String),
   edits: Schema.optionalKey(Edits),
+  raise: Schema.optionalKey(Usage),
   key: Schema.optionalKey(Schema.String),
   revision: Schema.optionalKey(Schema.Int),
   digest: Schema.optionalKey(Schema.String),
@@ -119,7 +120,6 @@ const decided = {
 export const ReviewDecided = Schema.TaggedStruct("ReviewDecided", {
   ...decided,
   answer: Schema.optionalKey(Schema.Json),
-  raise: Schema.optionalKey(Usage),
   grant: Schema.optionalKey(Schema.String)
 })
 

@@ -12,7 +12,7 @@ import * as Schema from "effect/Schema"
 
 import { readDuration } from "../../internal/options.ts"
 import type * as Journal from "../../journal/Journal.ts"
-import * as Ladder from "../Ladder.ts"
+import type * as Ladder from "../Ladder.ts"
 import type * as Office from "../Office.ts"
 import type { RunState } from "../RunState.ts"
 import * as StandingGrant from "../StandingGrant.ts"
@@ -25,6 +25,7 @@ import { foldRun } from "./reading.ts"
 import { BatchRefused } from "./reviewErrors.ts"
 import { isBatchable, ruleOf, runOf } from "./reviewQueue.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
+import { isWho, longestClaim, longestTime, mostAsked } from "./sayable.ts"
 import type { FromOutside } from "./word.ts"
 
 /** How what is said about a question can fail to be taken. */
@@ -118,12 +119,6 @@ export const withdraw = (
   return say("ReviewWithdrawn", review, options, wrong, (who) => ({ _tag: "ReviewWithdrawn", review, ...who, note }))
 }
 
-/** The longest time for which a question is taken care of: a day. */
-const longestClaim = 24 * 3_600_000
-
-/** A century, as everywhere. */
-const longestTime = 36_525 * 24 * 3_600_000
-
 const millisOf = (
   input: Duration.Input,
   most: number,
@@ -169,10 +164,6 @@ export const release = (review: string, options: Speaking): Effect.Effect<Taken,
     const note = `${who.by} says that nobody takes care of ${review} any more`
     return { _tag: "ReviewChanged", review, ...who, what: "released", note }
   })
-
-const isWho = Schema.is(Ladder.Who)
-
-const mostAsked = 50
 
 /**
  * Has others asked instead of those of its ladder, who may not decide any more.

@@ -6,13 +6,16 @@
  * |---|---|---|
  * | open | a decision that it allows, of somebody who may | it is decided, or voted on |
  * | open | the same key as that of a vote | the same vote: known; another one: `idempotency-mismatch` |
+ * | open | the same key as that of a vote that does not count any more | `stale-revision` |
  * | open | the same as a vote of the same | known |
  * | open | another digest; another revision | `digest-mismatch`; `stale-revision` |
+ * | open, and somebody has changed what is approved | an approval of what was proposed, by its digest alone | `stale-revision` |
  * | open | of somebody who may not | `not-a-reviewer`, `self-approval`, `reviewers-unavailable` |
  * | open | no answer to it; changes that cannot be made | `invalid`; `invalid-edits` |
  * | decided | the same of the same, or with the same key | known |
  * | decided | anything else | `already-decided`, or `idempotency-mismatch` |
  * | open, its time is over and nobody has written that down yet | anything | `expired` |
+ * | open, its time was over after it was said, and nobody has written that down yet | anything | as while it was open |
  * | expired, withdrawn, superseded | anything | `expired`, `withdrawn`, `superseded` |
  *
  * **Invariants**
@@ -21,7 +24,8 @@
  * - J2. What somebody may not do, or does too late, is written down, up to {@link most} times in a run.
  * - J3. A question that needs several approvals has them of as many people: neither the same by another name, nor somebody and
  *   who acts for them or in their place, are two. Whoever changes what is approved has the others
- *   approve anew; where the terms say so, one of them has to be somebody else than who changed it.
+ *   approve anew; where the terms say so, one of them has to be somebody else than who changed it. A vote that was sent before
+ *   does not count for what it was changed to, and those who raise a budget by different amounts do not agree.
  * - J4. One rejection closes a question, unless its terms say otherwise.
  * - J5. Who was told that it does not count is not counted after all, whoever carries the run out.
  *
@@ -31,6 +35,7 @@ import type { Of, RefusedBecause, RunEvent } from "../RunEvent.ts"
 import type { ClosedReview, ReviewState, RunState } from "../RunState.ts"
 import { saidOf } from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
+import { canonical } from "./canonical.ts"
 import { changing } from "./changing.ts"
 import { isSameVoter } from "./principals.ts"
 import { instant, many, shorten } from "./problems.ts"
@@ -83,16 +88,20 @@ const unrecorded: ReadonlySet<RefusedBecause> = new Set(["not-open", "stale-revi
 
 type Deciding = Of<"ReviewDecided">
 
-/** What becomes of a decision. */
-export const submitted = (state: RunState, event: Deciding, eligible: Eligible): Submitted => {
+/** What becomes of a decision. `since`: when it was said, where it had to wait to be taken in. */
+export const submitted = (state: RunState, event: Deciding, eligible: Eligible, since = event.at): Submitted => {
   const open = state.reviews.get(event.review)
   if (open === undefined) return late(state, event)
   const known = open.votes.find(({ key }) => key !== undefined && key === event.key)
   if (known !== undefined) {
-    const same = known.decision === event.decision && known.by === event.by
+    const same = saidOf(known) === saidOf(event) && known.by === event.by
     return same ? replayed : refused(state, event, "idempotency-mismatch", mismatch(event))
   }
-  const over = lapsed(state, open, event.at)
+  if (event.key !== undefined && open.overtaken?.includes(event.key)) {
+    const reason = `the vote with the key ${JSON.stringify(event.key)} does not count any more: ${changedSince(open)}`
+    return refused(state, event, "stale-revision", reason)
+  }
+  const over = lapsed(state, open, Math.min(since, event.at))
   if (over !== undefined) return refused(state, event, "expired", over)
   if (event.digest !== undefined && event.digest !== open.digest) {
     const reason = `${open.review} is about ${short(open.digest)}, and this is a decision about ${short(event.digest)}`
@@ -103,12 +112,25 @@ export const submitted = (state: RunState, event: Deciding, eligible: Eligible):
     const reason = `${open.review} has changed: its revision is ${open.revision}, and this is a decision on ${event.revision}`
     return refused(state, event, "stale-revision", reason)
   }
+  if (approves(event.decision) && event.digest !== undefined && event.revision === undefined && isEdited(open)) {
+    const reason = `the digest is that of what was proposed: ${changedSince(open)}`
+    return refused(state, event, "stale-revision", reason)
+  }
   if (eligible._tag === "Refused") return refused(state, event, eligible.because, eligible.reason)
   const wrong = objection(state, event)
   if (wrong !== undefined) return refused(state, event, "invalid", wrong)
   const unchangeable = changing(open, event)
   if (unchangeable !== undefined) return refused(state, event, "invalid-edits", unchangeable)
   return counted(open, eligible.via === undefined ? event : { ...event, via: eligible.via })
+}
+
+/** Whether somebody has changed what is to be approved. */
+const isEdited = ({ votes }: ReviewState): boolean => votes.some(({ edits }) => edits !== undefined)
+
+const changedSince = ({ review, revision, votes }: ReviewState): string => {
+  const editor = votes.findLast(({ edits }) => edits !== undefined)
+  const who = editor === undefined ? "" : `, by what ${editor.by} wants to be done`
+  return `${review} has changed${who}; its revision is ${revision}`
 }
 
 /** Why nobody can decide any more, although it is not written yet: who carries the run out was not there when it was time. */
@@ -144,15 +166,19 @@ export const refused = (
   return { heard, event: { _tag: "ReviewRefused", at, review, decision, by, ...who, because, note } }
 }
 
-/** Why what somebody says about a question without deciding it does not count. */
+/** Why what somebody says about a question without deciding it does not count. `since`: see {@link submitted}. */
 export const unheard = (
-  { closed, reviews }: Pick<RunState, "closed" | "reviews">,
-  { _tag, review: id }: { readonly _tag: string; readonly review: string },
-  eligible: Eligible
+  state: RunState,
+  { _tag, at, review: id }: { readonly _tag: string; readonly at: number; readonly review: string },
+  eligible: Eligible,
+  since = at
 ): Refusal | undefined => {
   // A grant outlives its question.
   if (_tag === "GrantRevoked") return eligible._tag === "Refused" ? eligible : undefined
-  const before = reviews.has(id) ? undefined : closed.get(id)
+  const open = state.reviews.get(id)
+  const over = open === undefined ? undefined : lapsed(state, open, Math.min(since, at))
+  if (over !== undefined) return { _tag: "Refused", because: "expired", reason: over }
+  const before = open === undefined ? state.closed.get(id) : undefined
   if (before === undefined) return eligible._tag === "Refused" ? eligible : undefined
   const { as } = before
   return { _tag: "Refused", because: as === "decided" ? "already-decided" : as, reason: howClosed(id, before) }
@@ -219,7 +245,8 @@ const counted = (review: ReviewState, event: Deciding): Submitted => {
     return against < quorum ? vote(event, against, quorum) : applied(event)
   }
   if (!approves(decision)) return applied(event)
-  const votes = others.filter((vote) => approves(vote.decision)).length + 1
+  const raise = amountOf(event)
+  const votes = others.filter((vote) => approves(vote.decision) && amountOf(vote) === raise).length + 1
   const editor = edits === undefined ? others.findLast((vote) => vote.edits !== undefined) : { by, edits }
   const alone = separation === "requester-and-editor" && editor !== undefined && votes === 1
   const need = alone ? Math.max(quorum, 2) : quorum
@@ -231,10 +258,13 @@ const counted = (review: ReviewState, event: Deciding): Submitted => {
   return applied(event)
 }
 
+/** What a budget is raised by, as one text. */
+const amountOf = ({ raise }: Pick<Deciding, "raise">): string => canonical(raise ?? null)
+
 const applied = (event: Deciding): Submitted => ({ heard: { _tag: "Applied" }, event })
 
 const vote = (event: Deciding, votes: number, need: number): Submitted => {
-  const { _tag: _, answer: _a, grant: _g, note, raise: _r, ...rest } = event
+  const { _tag: _, answer: _a, grant: _g, note, ...rest } = event
   const said = `${note} (${many(votes, "vote")} of ${need})`
   return { heard: { _tag: "Voted", votes, need }, event: { _tag: "ReviewVoted", ...rest, note: said } }
 }

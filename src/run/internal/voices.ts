@@ -50,7 +50,7 @@ export class Voices {
   private readonly askers = new Map<RunEvent, Ack>()
   private acks: Array<{ readonly ack: Ack; readonly refused: string | undefined }> = []
   /** What is known of who decides, and who wants to know what became of it. */
-  private readonly deciders = new WeakMap<RunEvent, Pick<News, "eligible" | "heard">>()
+  private readonly deciders = new WeakMap<RunEvent, Pick<News, "eligible" | "heard" | "since">>()
   /** Events that were left in the journal as word, with its number. */
   private readonly words = new Map<RunEvent, number>()
   private readonly commands = new Set<number>()
@@ -72,9 +72,9 @@ export class Voices {
   dated(news: ReadonlyArray<News>, at: number): ReadonlyArray<RunEvent> {
     return news.map((each): RunEvent => {
       if (each.ack === undefined && each.command === undefined) return { ...each, at } as RunEvent
-      const { ack, command, eligible, heard, ...told } = each
+      const { ack, command, eligible, heard, since, ...told } = each
       const event = { ...told, at }
-      if (eligible !== undefined || heard !== undefined) this.deciders.set(event, { eligible, heard })
+      if (eligible !== undefined || heard !== undefined) this.deciders.set(event, { eligible, heard, since })
       if (ack !== undefined) this.askers.set(event, ack)
       if (command !== undefined) this.words.set(event, command)
       return event
@@ -161,10 +161,10 @@ export class Voices {
       const { event } = relayed(this.page.known(), made)
       return event === undefined ? undefined : this.page.offer(event)
     }
-    const { eligible = unvetted, heard: tell } = this.deciders.get(made) ?? {}
+    const { eligible = unvetted, heard: tell, since } = this.deciders.get(made) ?? {}
     if (made._tag !== "ReviewDecided" || this.page.state === undefined) {
       const refusal =
-        this.page.state !== undefined && asksWho(made) ? unheard(this.page.state, made, eligible) : undefined
+        this.page.state !== undefined && asksWho(made) ? unheard(this.page.state, made, eligible, since) : undefined
       if (refusal === undefined) return this.page.offer(made)
       tell?.(refusal)
       return refusal.reason
@@ -172,7 +172,8 @@ export class Voices {
     const { event, heard } = submitted(
       this.page.state,
       redacted(made, this.page.place.rules) as Of<"ReviewDecided">,
-      eligible
+      eligible,
+      since
     )
     const refused = event === undefined ? undefined : this.page.offer(event)
     const unable: Heard | undefined =

@@ -11,6 +11,7 @@ import type { RunEvent } from "../RunEvent.ts"
 import { fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
 import { show } from "./problems.ts"
+import { unsayable } from "./sayable.ts"
 
 /** What may be said from outside. */
 export type FromOutside = Extract<
@@ -32,7 +33,7 @@ export type Word = FromOutside | Extract<News, { readonly _tag: "ReviewRefused" 
 
 /** The word for a run that says something. */
 export const commandOf = (run: string, at: number, said: Word): Journal.Command => {
-  const { ack: _, command: __, eligible: _e, heard: _h, ...told } = said
+  const { ack: _, command: __, eligible: _e, heard: _h, since: _s, ...told } = said
   const { data, type } = toRecord({ ...told, at } as RunEvent)
   return { run, type, at, data, ...(told._tag === "ReviewDecided" ? { review: told.review } : {}) }
 }
@@ -41,6 +42,12 @@ export const commandOf = (run: string, at: number, said: Word): Journal.Command 
 export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
   const read = fromRecord({ type, at, data })
   const event = EffectResult.isSuccess(read) ? read.success : undefined
+  const none = (why: string): News => {
+    const note = `Word number ${id} that was left in the journal is none that a run takes: ${why}`
+    return { _tag: "Noticed", subject: "", what: "refused-command", note, command: id }
+  }
+  const wrong = event === undefined ? undefined : unsayable(event)
+  if (wrong !== undefined) return none(`${show(type)}, of which ${wrong}`)
   switch (event?._tag) {
     case "ReviewDecided":
     case "ReviewRefused":
@@ -51,11 +58,9 @@ export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
     case "AutonomyChanged":
     case "CancelRequested": {
       const { at: _, ...told } = event
-      return { ...told, command: id }
+      return { ...told, command: id, since: at }
     }
-    default: {
-      const note = `Word number ${id} that was left in the journal is none that a run takes: ${show(type)}`
-      return { _tag: "Noticed", subject: "", what: "refused-command", note, command: id }
-    }
+    default:
+      return none(show(type))
   }
 }

@@ -33,7 +33,7 @@ describe("commandOf and wordOf", () => {
       const id = yield* journal.command(unclaimed)
       const [left] = yield* journal.commands("r1")
       if (left === undefined) return assert.fail("it was left")
-      assert.deepStrictEqual(wordOf(left), { ...news, command: id })
+      assert.deepStrictEqual(wordOf(left), { ...news, command: id, since: 7 })
     }).pipe(Effect.provide(Journal.layerMemory))
   )
 
@@ -63,7 +63,8 @@ describe("commandOf and wordOf", () => {
       _tag: "CancelRequested",
       by: "eve",
       note: "n",
-      command: 9
+      command: 9,
+      since: 0
     })
   })
 })

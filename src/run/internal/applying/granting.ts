@@ -10,6 +10,7 @@ import { Risk } from "../../Autonomy.ts"
 import type { Of } from "../../RunEvent.ts"
 import type { StandingState } from "../../RunState.ts"
 import * as StandingGrant from "../../StandingGrant.ts"
+import { isSameVoter } from "../principals.ts"
 import { type Draft, outgrown } from "./draft.ts"
 
 /** The id of the grant that is given with a question. */
@@ -63,13 +64,23 @@ export const uncovered = ({ grant, risk, used }: StandingState, call: Call): Sta
     ? "risk"
     : StandingGrant.refusal(grant, { ...call, used })
 
-/** Why a question cannot be decided by a standing grant. Its arguments were looked at by whoever asks, who has them whole. */
-export const barred = (draft: Draft, { at, facts, grant: id, task = "" }: Of<"ReviewOpened">): string | undefined => {
+/**
+ * Why a question cannot be decided by a standing grant: that it does not cover it, or that whoever gave it could not approve it
+ * alone by the rules of now. Its arguments were looked at by whoever asks, who has them whole.
+ */
+export const barred = (
+  draft: Draft,
+  { at, facts, grant: id, requester, task = "", terms }: Of<"ReviewOpened">
+): string | undefined => {
   if (id === undefined) return undefined
   const standing = draft.standing.get(id)
   if (standing === undefined) return `there is no grant ${id}`
   const { irreversible, risk, tool } = facts
   const { where: _, ...grant } = standing.grant
+  if ((terms?.quorum ?? 1) > 1) return `${id} does not cover it (it needs more than one approval)`
+  if (requester !== undefined && (terms?.separation ?? "off") !== "off" && isSameVoter({ by: requester }, grant)) {
+    return `${id} does not cover it (${grant.by} has asked for it)`
+  }
   const call = {
     tool: typeof tool === "string" ? tool : "",
     args: null,

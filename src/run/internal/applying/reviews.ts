@@ -74,7 +74,7 @@ export const opened = (draft: Draft, event: Of<"ReviewOpened">): string | undefi
   }
   const bytes = weigh(open)
   // What the work of an order asks can be refused; what a decision asks has to be asked.
-  const large = event.dispatch === undefined ? undefined : outgrown(draft, bytes, "this question")
+  const large = event.dispatch === undefined ? undefined : outgrown(draft, bytes + forAnswers, "this question")
   const wrong = large ?? (event.dispatch === undefined ? place(draft, event) : asked(draft, event))
   if (wrong !== undefined) return wrong
   const before = supersedes === undefined ? undefined : draft.reviews.get(supersedes)
@@ -113,6 +113,9 @@ const place = (draft: Draft, { at, review, task: id }: Of<"ReviewOpened">): stri
   draft.tasks.set(id, { ...task, status: "awaiting-review", review, heldAt: at })
   return undefined
 }
+
+/** What is left of the state for answers when the work of orders cannot ask any more: 128 KiB. */
+const forAnswers = 128 * 1024
 
 /** A question of the work of an order, which goes on for now. */
 const asked = (draft: Draft, event: Of<"ReviewOpened">): string | undefined => {
@@ -282,7 +285,7 @@ const openOf = (draft: Draft, id: string): ReviewState | string =>
   draft.reviews.get(id) ?? `the review ${id} is not open`
 
 export const voted = (draft: Draft, event: Of<"ReviewVoted">): string | undefined => {
-  const { at, by, decision, edits, key, principal, review: id, via } = event
+  const { at, by, decision, edits, key, principal, raise, review: id, via } = event
   const review = openOf(draft, id)
   if (typeof review === "string") return review
   if (review.votes.some((vote) => vote.by === by && saidOf(vote) === saidOf(event))) return `${by} has voted already`
@@ -293,12 +296,23 @@ export const voted = (draft: Draft, event: Of<"ReviewVoted">): string | undefine
     ...(principal === undefined ? {} : { principal }),
     ...(via === undefined ? {} : { via }),
     ...(edits === undefined ? {} : { edits }),
+    ...(raise === undefined ? {} : { raise }),
     ...(key === undefined ? {} : { key })
   }
   // Who changes what is decided on has everybody vote anew.
   const votes = edits === undefined ? [...review.votes.filter((each) => !isSameVoter(each, event)), vote] : [vote]
-  draft.size += JSON.stringify(vote).length
-  draft.reviews.set(id, { ...review, votes, revision: review.revision + 1 })
+  const bytes = JSON.stringify(vote).length
+  const large = outgrown(draft, bytes, "this vote")
+  if (large !== undefined) return large
+  draft.size += bytes
+  const gone = review.votes.flatMap((each) => (each.key === undefined || votes.includes(each) ? [] : [each.key]))
+  const overtaken = [...(review.overtaken ?? []), ...gone]
+  draft.reviews.set(id, {
+    ...review,
+    votes,
+    ...(overtaken.length === 0 ? {} : { overtaken }),
+    revision: review.revision + 1
+  })
   return undefined
 }
 
