@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Journal } from "espalier/journal"
 
-import { check, compare, type End, type Seen } from "./check.ts"
+import { check, compare, decisions, type End, type Seen } from "./check.ts"
 import type { Line } from "./outside.ts"
 import { digestOf } from "./seams.ts"
 
@@ -168,5 +168,50 @@ describe("R-302 what an end is compared with", () => {
     assert.deepStrictEqual(differences(end("completed", ["k1", "k2"])), [
       "repeated: the effect k2 is none of an undisturbed run"
     ])
+  })
+})
+
+describe("R-306 what is looked at where people are asked", () => {
+  const opened = (version: number, review: string, what: Readonly<Record<string, string>>) =>
+    event(version, "ReviewOpened", { task: "one", kind: "question", key: "which", review, ...what })
+  const decided = (version: number, review: string, by = "ann") => event(version, "ReviewDecided", { review, by })
+  const look = (...history: ReadonlyArray<Journal.Recorded>) =>
+    found({ lines: [], histories: new Map([["a", history]]) })
+
+  it("finds nothing where each question is asked and answered once", () => {
+    const other = opened(3, "a/review/2", { key: "other" })
+    assert.deepStrictEqual(look(started, opened(2, "a/review/1", {}), other, decided(4, "a/review/1")), [])
+  })
+
+  it("D82 finds a question that is asked twice, and one that is closed twice", () => {
+    assert.deepStrictEqual(look(started, opened(2, "a/review/1", {}), opened(3, "a/review/2", {})), [
+      "repeated: a/review/2 of a asks what a/review/1 has asked: one question which"
+    ])
+    const twice = [decided(3, "a/review/1"), decided(4, "a/review/1", "bob")]
+    assert.deepStrictEqual(look(started, opened(2, "a/review/1", {}), ...twice), [
+      "repeated: a/review/1 of a is closed a second time: ReviewDecided"
+    ])
+  })
+
+  it("finds an order that is given before it is approved", () => {
+    const approval = opened(2, "a/review/1", { kind: "action-approval" })
+    const order = event(3, "Dispatched", { task: "one", dispatch: "a/one/1" })
+    assert.deepStrictEqual(look(started, approval, order), [
+      "repeated: a/one/1 is given before anybody has approved it"
+    ])
+    const later = event(4, "Dispatched", { task: "one", dispatch: "a/one/1" })
+    assert.deepStrictEqual(look(started, approval, decided(3, "a/review/1"), later), [])
+  })
+
+  it("finds a decision that was taken and is lost, and one that was refused and stands", () => {
+    const histories = new Map([["a", [started, opened(2, "a/review/1", {}), decided(3, "a/review/1", "bob")]]])
+    const told = (by: string, told: string) =>
+      decisions({ lines: [], histories, decisions: [{ review: "a/review/1", by, told }] }).map(({ what }) => what)
+    assert.deepStrictEqual([told("bob", "Left"), told("ann", "already-decided")], [[], []])
+    assert.deepStrictEqual(told("ann", "Left"), ["the decision of ann about a/review/1: it stands as that of bob"])
+    assert.deepStrictEqual(told("bob", "already-decided"), [
+      "bob heard already-decided of a/review/1, and their decision stands"
+    ])
+    assert.deepStrictEqual(told("ann", "not-open"), ["ann heard of a/review/1: not-open"])
   })
 })

@@ -23,6 +23,15 @@ export interface Violation {
 export interface Seen {
   readonly lines: ReadonlyArray<Line>
   readonly histories: ReadonlyMap<string, ReadonlyArray<Journal.Recorded>>
+  /** Default none. */
+  readonly decisions?: ReadonlyArray<Decision> | undefined
+}
+
+/** What somebody decided of a question, and what they were told: `Applied`, `Left`, or why it does not count. */
+export interface Decision {
+  readonly review: string
+  readonly by: string
+  readonly told: string
 }
 
 type Of<Tag extends Line["_tag"]> = Extract<Line, { readonly _tag: Tag }>
@@ -147,13 +156,84 @@ const effects = ({ lines }: Seen): ReadonlyArray<Violation> => {
   return found
 }
 
+/** Nobody is asked the same twice in a run, and nothing that is asked is closed twice. */
+const questions = ({ histories }: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  for (const [run, events] of histories) {
+    const asked = new Map<string, string>()
+    const closed = new Set<string>()
+    for (const event of events) {
+      const review = String(field(event, "review"))
+      // An order uses its approval up.
+      if (event.type === "Dispatched") {
+        const spent = `${String(field(event, "task"))} action-approval `
+        for (const what of asked.keys()) if (what.startsWith(spent)) asked.delete(what)
+      }
+      if (event.type === "ReviewOpened") {
+        const { effect, digest } = (field(event, "facts") ?? {}) as { readonly [name: string]: unknown }
+        const what = [field(event, "task"), field(event, "kind"), field(event, "key") ?? effect ?? digest].join(" ")
+        const before = asked.get(what)
+        if (before !== undefined) found.push(repeated(`${review} of ${run} asks what ${before} has asked: ${what}`))
+        asked.set(what, review)
+      }
+      if (!["ReviewDecided", "ReviewExpired", "ReviewWithdrawn"].includes(event.type)) continue
+      if (closed.has(review)) found.push(repeated(`${review} of ${run} is closed a second time: ${event.type}`))
+      closed.add(review)
+    }
+  }
+  return found
+}
+
+/** Nothing that has to be approved is begun before it is. */
+const approved = ({ histories }: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  for (const events of histories.values()) {
+    const waits = new Map<string, string>()
+    for (const event of events) {
+      if (event.type === "ReviewOpened" && field(event, "kind") === "action-approval") {
+        waits.set(String(field(event, "review")), String(field(event, "task")))
+      }
+      if (event.type === "ReviewDecided") waits.delete(String(field(event, "review")))
+      if (event.type !== "Dispatched") continue
+      const task = String(field(event, "task"))
+      if ([...waits.values()].includes(task)) {
+        found.push(repeated(`${String(field(event, "dispatch"))} is given before anybody has approved it`))
+      }
+    }
+  }
+  return found
+}
+
+/** What somebody was told counts is what the run goes by at its end, once; and of one question it is one decision. */
+export const decisions = ({ decisions = [], histories }: Seen): ReadonlyArray<Violation> => {
+  const found: Array<Violation> = []
+  const stood = new Map<string, string>()
+  for (const events of histories.values()) {
+    for (const event of events) {
+      if (event.type === "ReviewDecided") stood.set(String(field(event, "review")), String(field(event, "by")))
+    }
+  }
+  for (const { by, review, told } of decisions) {
+    const counts = told === "Applied" || told === "Left"
+    if (counts && stood.get(review) !== by) {
+      found.push(lost(`the decision of ${by} about ${review}: it stands as that of ${stood.get(review)}`))
+    }
+    if (!counts && stood.get(review) === by)
+      found.push(lost(`${by} heard ${told} of ${review}, and their decision stands`))
+    if (!counts && told !== "already-decided") found.push(lost(`${by} heard of ${review}: ${told}`))
+  }
+  return found
+}
+
 /** What must hold at any moment, also right after a kill. */
 export const check = (seen: Seen): ReadonlyArray<Violation> => [
   ...acknowledged(seen),
   ...published(seen),
   ...tasks(seen),
   ...written(seen),
-  ...effects(seen)
+  ...effects(seen),
+  ...questions(seen),
+  ...approved(seen)
 ]
 
 /** What a run came to, without the times and tries that a kill may change. */
@@ -189,11 +269,21 @@ export interface End {
   readonly asked: ReadonlySet<string>
 }
 
+/** The tasks of whose effects nobody knew the outcome. */
+const reconciled = ({ histories }: Seen): ReadonlySet<string> => {
+  const all = [...histories].flatMap(([run, events]) =>
+    events
+      .filter((event) => event.type === "ReviewOpened" && field(event, "kind") === "reconciliation")
+      .map((event) => `${run} ${String(field(event, "task"))}`)
+  )
+  return new Set(all)
+}
+
 /** The end of a world. */
 export const endOf = (seen: Seen, outcomes: ReadonlyArray<Outcome.Outcome>): End => ({
   runs: Object.fromEntries(outcomes.map((outcome) => [outcome.run, essence(outcome)])),
   effects: new Set(of(seen.lines, "Done").map(({ key }) => key)),
-  asked: new Set(versionsOf(seen, "ReviewOpened", (run, event) => `${run} ${String(field(event, "task"))}`).keys())
+  asked: reconciled(seen)
 })
 
 /** How an end differs from the one that it has to be. Who was asked about has another order after the answer. */

@@ -10,6 +10,7 @@ import { Clock, Cause, Effect, Exit, Fiber, Layer, Option, Schedule } from "effe
 import { Artefacts, Journal } from "espalier/journal"
 import { Host, Office, Run, type RunEvent } from "espalier/run"
 
+import { asking } from "./asking.ts"
 import { desk, Outside } from "./desk.ts"
 import { pen, readLines } from "./outside.ts"
 import { type Point, Seams } from "./seams.ts"
@@ -21,6 +22,8 @@ export interface Settings {
   readonly outside: string
   readonly store: Store
   readonly runs: ReadonlyArray<string>
+  /** Default: the one that is not. */
+  readonly asking?: boolean | undefined
   readonly point?: Point | undefined
   /** What it does to itself at the point, once it has said `signal`. Default SIGKILL. */
   readonly signal?: NodeJS.Signals | "nothing" | undefined
@@ -37,8 +40,11 @@ export const receiptOf = (key: string): string => `receipt ${key}`
 export const whatOf = (event: Pick<RunEvent.RunEvent, "_tag" | "at" | "note">): string =>
   `${event._tag} ${event.at} ${event.note}`
 
-/** Waits until nothing goes on by itself: the runs are over, or wait for people. */
-const untilRest = (journal: Journal.Journal["Service"]): Effect.Effect<"over" | "waiting", Error> =>
+/**
+ * Waits until nothing goes on by itself: the runs are over, or wait for people. Where people are there, only what nobody can
+ * tell while somebody lives is waited for.
+ */
+const untilRest = (journal: Journal.Journal["Service"], people: boolean): Effect.Effect<"over" | "waiting", Error> =>
   Effect.gen(function* () {
     for (;;) {
       const listed = yield* Effect.retry(journal.runs(), {
@@ -52,7 +58,9 @@ const untilRest = (journal: Journal.Journal["Service"]): Effect.Effect<"over" | 
       // What comes hours later is a reminder of a question.
       const soon = (yield* Clock.currentTimeMillis) + 3_600_000
       if (left.length === 0 && open.every(({ status, wakeAt = Infinity }) => status === "waiting" && wakeAt > soon)) {
-        return open.length === 0 ? "over" : "waiting"
+        if (open.length === 0) return "over"
+        const reviews = people ? yield* Effect.orElseSucceed(journal.reviews(), () => undefined) : []
+        if (reviews?.every(({ kind }) => kind === "reconciliation")) return "waiting"
       }
       // Real time: the list is all that tells of runs that the host takes up by itself.
       yield* Effect.sleep("25 millis")
@@ -67,7 +75,7 @@ export const live = (
   under: (journal: Journal.Journal["Service"]) => Journal.Journal["Service"] = (journal) => journal
 ) =>
   Effect.gen(function* () {
-    const { life, outside, patient = false, point, runs, signal = "SIGKILL", store } = settings
+    const { asking: asks = false, life, outside, patient = false, point, runs, signal = "SIGKILL", store } = settings
     const tell = pen(outside, life)
     const seams = new Seams(tell, point, () => {
       writeSync(1, "signal\n")
@@ -109,7 +117,7 @@ export const live = (
       const versions: Record<string, number> = {}
       for (const run of runs) versions[run] = yield* journal.version(run)
       tell({ _tag: "Life", versions })
-      const office = yield* Office.open(desk, { log: false })
+      const office = yield* Office.open(asks ? asking : desk, { log: false })
       writeSync(1, "ready\n")
       const published = (event: RunEvent.RunEvent, run: string) => tell({ _tag: "Published", run, what: whatOf(event) })
       const begun = Effect.forEach(
@@ -119,7 +127,7 @@ export const live = (
       )
       // Whoever takes up what others left does not know of it beforehand.
       const host = Host.serve(office, { asked: true, every: "500 millis", onEvent: published })
-      return yield* Effect.raceFirst(host, Effect.andThen(begun, untilRest(journal)))
+      return yield* Effect.raceFirst(host, Effect.andThen(begun, untilRest(journal, asks)))
     })
     return yield* program.pipe(Effect.scoped, Effect.provide(Layer.merge(seamed, world)))
   })

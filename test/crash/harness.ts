@@ -11,7 +11,7 @@ import { join } from "node:path"
 import { Data, Effect, type Scope } from "effect"
 
 import type { Server } from "../fixtures/postgres.ts"
-import { check, compare, type End, endOf, type Violation } from "./check.ts"
+import { check, compare, decisions, type End, endOf, type Violation } from "./check.ts"
 import type { Ending, Manner } from "./life.ts"
 import { type Case, caseOf, type Crossing, type Kill, plan, sentence } from "./points.ts"
 import type { Point } from "./seams.ts"
@@ -23,6 +23,8 @@ export interface Options {
   readonly seed: number
   /** Where the journals are. Default: each in an SQLite file. */
   readonly server?: Server | undefined
+  /** Whether people are asked, who decide while others are killed. */
+  readonly asking?: boolean | undefined
   /** The case of this kill alone. */
   readonly only?: number | undefined
   readonly told?: ((line: string) => void) | undefined
@@ -47,11 +49,14 @@ export interface Report {
 interface Room extends Manner {
   readonly folder: string
   readonly server: Server | undefined
+  readonly asking: boolean
 }
 
 /** A world of its own in a room. */
-const inRoom = ({ folder, server }: Room, name: string): World =>
-  makeWorld(folder, name, server === undefined ? {} : { postgres: { url: server.url, schema: name } })
+const inRoom = ({ asking, folder, server }: Room, name: string): World => {
+  const store = server === undefined ? {} : { postgres: { url: server.url, schema: name } }
+  return makeWorld(folder, name, store, ["a", "b"], asking)
+}
 
 /** A temporary folder of the scope's own. */
 export const folder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
@@ -86,7 +91,7 @@ export const toTheEnd = (world: World, manner: Manner, undisturbed: End) =>
     const ending = yield* goOn(world, manner)
     if (ending._tag !== "over") return hung(ending)
     const last = yield* look(world)
-    return [...check(last), ...compare(endOf(last, yield* outcomes(world)), undisturbed)]
+    return [...check(last), ...decisions(last), ...compare(endOf(last, yield* outcomes(world)), undisturbed)]
   })
 
 /** The server dies, or cuts off everybody, in the middle of a life, which has to go on. Tells whether it came to that. */
@@ -169,7 +174,7 @@ class Disturbed extends Data.TaggedError("Disturbed")<{ readonly found: Readonly
 /** The undisturbed life: its end, and the boundaries that it came by. */
 export const undisturbed = (world: World, manner: Manner) =>
   Effect.gen(function* () {
-    const ending = yield* liveOn(world, manner)
+    const ending = yield* goOn(world, manner)
     if (ending._tag !== "over") return yield* new Disturbed({ found: hung(ending) })
     const last = yield* look(world)
     const found = check(last)
@@ -190,9 +195,9 @@ const again = ({ point, ...kill }: Kill, cases: number): Case => {
 }
 
 /** Makes all the kills. */
-export const crashTest = ({ only, points, script, seed, server, told = () => {} }: Options) =>
+export const crashTest = ({ asking = false, only, points, script, seed, server, told = () => {} }: Options) =>
   Effect.gen(function* () {
-    const room: Room = { folder: yield* folder, cache: yield* folder, script, server }
+    const room: Room = { folder: yield* folder, cache: yield* folder, script, server, asking }
     const { end, trace } = yield* undisturbed(inRoom(room, "undisturbed"), { cache: room.cache })
     const planned = plan(seed, points, trace, server !== undefined)
     let cases = planned.filter(({ kills }) => only === undefined || kills.some(({ number }) => number === only))
