@@ -215,6 +215,29 @@ describe("A standing grant", () => {
   )
 })
 
+describe("A note of a million characters", () => {
+  const note = "n".repeat(1_000_000)
+  const noted: ReadonlyArray<readonly [string, Effect.Effect<unknown, Review.Refusals, Journal.Journal>]> = [
+    ["a withdrawal", Review.withdraw(first, { by: "ann", note })],
+    ["more time", Review.extend(first, { by: "ann", for: "1 hour", note })],
+    ["others", Review.reassign(first, { by: "ann", to: ["anyone"], note })],
+    ["a grant", Review.allow(first, { by: "ann", uses: 1, for: "1 hour", note })],
+    ["a decision", decide({ note: `${note}${note}` })]
+  ]
+  for (const [what, said] of noted) {
+    it.effect(`R-306 does not fit into a run, with ${what}`, () =>
+      Effect.gen(function* () {
+        yield* Run.start(paying(["cy"], {}).built, start)
+        const before = yield* history("r1")
+        const refused = yield* Effect.flip(said)
+        assert.strictEqual(refused._tag, "CommandRefused")
+        assert.isBelow(refused.message.length, 500)
+        assert.deepStrictEqual(yield* history("r1"), before)
+      }).pipe(memory)
+    )
+  }
+})
+
 describe("Word that nobody can have said", () => {
   const said = { review: first, note: "" }
   const ann = { ...said, by: "ann" }

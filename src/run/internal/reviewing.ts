@@ -25,7 +25,7 @@ import { foldRun } from "./reading.ts"
 import { BatchRefused } from "./reviewErrors.ts"
 import { isBatchable, ruleOf, runOf } from "./reviewQueue.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
-import { isWho, longestClaim, longestTime, mostAsked } from "./sayable.ts"
+import { isWho, longestClaim, longestNote, longestTime, mostAsked } from "./sayable.ts"
 import type { FromOutside } from "./word.ts"
 
 /** How what is said about a question can fail to be taken. */
@@ -52,7 +52,9 @@ const Id = Schema.String.check(Schema.isPattern(/^.+\/review\/[1-9]\d*$/, { expe
 const Said = Schema.Struct({
   review: Id,
   by: Schema.Union([Name, Principal]),
-  note: Schema.optionalKey(Text)
+  note: Schema.optionalKey(
+    Text.check(Schema.isMaxLength(longestNote, { expected: `a text of at most ${longestNote} characters` }))
+  )
 })
 
 const decodeSaid = decoder(Said, "error")

@@ -20,6 +20,9 @@ export const longestTime = 36_525 * 24 * 3_600_000
 /** So many may be asked instead of those of a ladder. */
 export const mostAsked = 50
 
+/** Characters that a note may have. */
+export const longestNote = 8_000
+
 /** Whether it names those who can be asked. */
 export const isWho = Schema.is(Ladder.Who)
 
@@ -33,6 +36,10 @@ const isMasked = ({ by, principal }: { readonly by?: string; readonly principal?
 /** Why nobody can have said that, if nobody can. */
 export const unsayable = (event: RunEvent): string | undefined => {
   if ("principal" in event && isMasked(event)) return "by must be the name of principal"
+  // The note of a decision is weighed with it.
+  if (event._tag !== "ReviewDecided" && "note" in event && event.note.length > longestNote) {
+    return `note must be at most ${longestNote} characters`
+  }
   switch (event._tag) {
     case "ReviewDecided":
       // Both are known only to whoever takes it in.
