@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import { Redaction } from "espalier"
 import { Journal } from "espalier/journal"
 import { Effects, Result, Review, ReviewPolicy, Run, type Worker } from "espalier/run"
 import { Fake } from "espalier/testing"
@@ -212,6 +213,34 @@ describe("A standing grant", () => {
       yield* Run.resume(built, "r1", { log: false })
       assert.deepStrictEqual(paid, ["cy 1"])
     }).pipe(memory)
+  )
+})
+
+describe("A secret", () => {
+  const rules = Effect.provide(Redaction.layer({ rules: [Redaction.rule({ name: "pin", pattern: /pin\d{4}/ })] }))
+  const tool = { input: Schema.Struct({ to: Schema.String, amount: Schema.Unknown }) }
+
+  it.effect("R-306 R-304 in a change of a call or in the bounds of a grant is refused, and not written", () =>
+    Effect.gen(function* () {
+      yield* Run.start(paying(["cy"], tool).built, start)
+      const before = yield* history("r1")
+      const changed = yield* Effect.flip(decide({ decision: "edit", edits: { "/amount": "pin1234" } }))
+      assert.include(changed.message, 'edits["/amount"] must not hold a secret')
+      const where = { "/to": "pin1234" }
+      const bounded = yield* Effect.flip(Review.allow(first, { by: "ann", uses: 1, for: "1 hour", where }))
+      assert.include(bounded.message, 'where["/to"] must not hold a secret')
+      assert.deepStrictEqual(yield* history("r1"), before)
+    }).pipe(rules, memory)
+  )
+
+  it.effect("R-306 R-304 in the key of a decision is not in what is said of it", () =>
+    Effect.gen(function* () {
+      yield* Run.start(paying(["cy"], {}).built, start)
+      yield* decide({ key: "pin1234" })
+      yield* because(decide({ decision: "reject", key: "pin1234" }))
+      const [refused] = yield* of("ReviewRefused")
+      assert.include(refused?.note, 'the key "[redacted:pin]" came with another decision')
+    }).pipe(rules, memory)
   )
 })
 

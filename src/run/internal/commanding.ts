@@ -18,6 +18,7 @@ import { Decision, Edits, type Of, type RefusedBecause, type RunEvent } from "..
 import type { RunState } from "../RunState.ts"
 import { alreadyAsked, applySaid, copy } from "./apply.ts"
 import { saidOf } from "./applying/reviews.ts"
+import { canonical } from "./canonical.ts"
 import { notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
 import { commit, fromRecord, refusal, toRecord } from "./log.ts"
@@ -69,6 +70,28 @@ const unreadable = (news: News): string | undefined => {
   const read = fromRecord(toRecord({ ...told, at: 0 } as RunEvent))
   if (EffectResult.isSuccess(read)) return undefined
   return read.failure._tag === "Damaged" ? read.failure.reason : refusal("", 0, read.failure).message
+}
+
+/**
+ * The values that are to be used as they are and hold a secret, if there is one: without it they would be other values, and with
+ * it they may not be written.
+ */
+const secretIn = (news: FromOutside, rules: Redaction): string | undefined => {
+  const [field, values] =
+    news._tag === "ReviewDecided"
+      ? (["edits", news.edits] as const)
+      : news._tag === "GrantGiven"
+        ? (["where", news.grant.where] as const)
+        : (["", undefined] as const)
+  for (const [pointer, value] of Object.entries(values ?? {})) {
+    // By the name of its field, too.
+    const named = { [pointer.slice(pointer.lastIndexOf("/") + 1)]: value }
+    if (canonical(rules.value(named)) === canonical(named)) continue
+    return sentences([
+      { path: `${field}[${JSON.stringify(pointer)}]`, expectation: "must not hold a secret", actual: "" }
+    ])
+  }
+  return undefined
 }
 
 /** What somebody says, without the secrets in it. */
@@ -138,6 +161,8 @@ export const command = Effect.fnUntraced(function* (
   if (wrong !== undefined) return yield* refuse(wrong)
   const journal = yield* Journal.Journal
   const rules = yield* Redaction
+  const secret = secretIn(news, rules)
+  if (secret !== undefined) return yield* refuse(secret)
   const said = told(news, rules)
   if (said._tag === "ReviewDecided") {
     const before = yield* claimedBefore(journal, run, said)
@@ -178,8 +203,10 @@ const write = Effect.fnUntraced(function* (
     const expected = state.version
     const eligible = yield* eligibleFor(state, news)
     const at = Math.floor(yield* Clock.currentTimeMillis)
-    const { event, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
-    if (event === undefined) return heard
+    const { event: made, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
+    if (made === undefined) return heard
+    // Why it does not count may say more than was said.
+    const event = redacted(made, rules)
     const listed = new Listed(state)
     const next = applySaid(state, event)
     if (typeof next === "string") return { _tag: "Refused", because: "invalid", reason: next }
