@@ -130,14 +130,20 @@ export const textOf = (look: Look, whole: Review.Whole, named: Named): string =>
     ...whole.votes.flatMap(({ at, by, decision, via }) =>
       line("vote", `${decision} by ${by}${via === undefined ? "" : ` for ${via}`}, ${time(at)}`)
     ),
-    ...whole.words.flatMap(({ at, by, decision, note }) =>
-      line("left", `${decision} by ${by}, ${time(at)}, not taken in yet: ${note}`)
-    ),
+    ...whole.words.flatMap(({ at, by, decision, edits, note }) => {
+      const what = edits === undefined ? "" : ` to ${JSON.stringify(edits)}`
+      return line("left", `${decision}${what} by ${by}, ${time(at)}, not taken in yet: ${note}`)
+    }),
     ...line(
       "spent",
       `${amountText(spent.run)} by the run${spent.task === undefined ? "" : `, ${amountText(spent.task)} by the task`}`
     ),
     ...(Object.keys(budget).length === 0 ? [] : line("left over", amountText(budget))),
+    ...section("changed, and to be approved so", [
+      ...pair("by", whole.changed?.by),
+      ...pair("edits", whole.changed?.edits),
+      ...pair("arguments", whole.changed?.arguments)
+    ]),
     ...section(
       "facts",
       Object.entries(whole.facts).flatMap(([name, value]) => pair(name, value))

@@ -142,6 +142,7 @@ export {
   withdraw
 } from "./internal/reviewing.ts"
 export {
+  type Changed,
   type Closed,
   type Filter,
   get,

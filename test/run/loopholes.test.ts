@@ -56,7 +56,25 @@ describe("An approval of what was proposed", () => {
       yield* decide(edit(1000))
       assert.strictEqual(yield* because(decide({ key: "ann-1" })), "stale-revision")
       assert.strictEqual((yield* Run.resume(built, "r1", { log: false })).status, "waiting")
-      assert.deepStrictEqual(yield* decide({ key: "ann-2" }), { _tag: "Applied" })
+      const { changed, revision } = yield* Review.get(first)
+      assert.deepStrictEqual(changed?.arguments, { to: "cy", amount: 1000 })
+      assert.deepStrictEqual(yield* decide({ key: "ann-2", revision }), { _tag: "Applied" })
+      yield* Run.resume(built, "r1", { log: false })
+      assert.deepStrictEqual(paid, ["cy 1000"])
+    }).pipe(memory)
+  )
+
+  it.effect("R-306 says nothing of what somebody has changed since, unless it names the revision of now", () =>
+    Effect.gen(function* () {
+      const { built, paid } = paying(["cy"], { risk: "high" }, { quorum: { high: 2 } })
+      yield* Run.start(built, start)
+      yield* decide(edit(1000))
+      // Who has changed it has approved that, and not what was proposed.
+      assert.deepStrictEqual(yield* decide({ by: "bob" }), { _tag: "Replayed" })
+      const error = yield* Effect.flip(decide({}))
+      assert.include(error.message, '{"/amount":1000}')
+      assert.include(error.message, "with the revision 2")
+      assert.deepStrictEqual(yield* decide({ revision: 2 }), { _tag: "Applied" })
       yield* Run.resume(built, "r1", { log: false })
       assert.deepStrictEqual(paid, ["cy 1000"])
     }).pipe(memory)

@@ -18,10 +18,11 @@ import type { Usage } from "../Result.ts"
 import * as Reviewers from "../Reviewers.ts"
 import type { Terms } from "../ReviewPolicy.ts"
 import { ReviewKind } from "../RunEvent.ts"
-import type { Decision, FinalAction, Of, RefusedBecause, ReviewEnd, ReviewReason } from "../RunEvent.ts"
+import type { Decision, Edits, FinalAction, Of, RefusedBecause, ReviewEnd, ReviewReason } from "../RunEvent.ts"
 import { isFinished, type ReviewState, type RunState } from "../RunState.ts"
 import { accountsOf } from "./applying/draft.ts"
 import { closest } from "./closest.ts"
+import { applyEdits } from "./editing.ts"
 import { Given } from "./given.ts"
 import { meaningOf } from "./meanings.ts"
 import type { Principal } from "./principals.ts"
@@ -345,6 +346,22 @@ export interface Previous extends Pick<Of<"ReviewDecided">, "review" | "decision
 }
 
 /**
+ * What somebody wants to be done instead of what was proposed.
+ *
+ * **Details**
+ *
+ * - `edits`: what is changed. `arguments`: all of them as they would be; absent where they are too large to be shown.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Changed {
+  readonly by: string
+  readonly edits: Edits
+  readonly arguments?: Schema.Json | undefined
+}
+
+/**
  * A question with all that a person needs to decide it.
  *
  * **Details**
@@ -357,6 +374,7 @@ export interface Previous extends Pick<Of<"ReviewDecided">, "review" | "decision
  * - `decisions`: what may be decided, and what that does. `silence`: what happens when nobody decides, and when.
  * - `previous`: the last ten decisions of its kind in the run, the latest first.
  * - `spent`: by the run, and by the task, so far. `budget`: what is left where its task, or else the run, is charged.
+ * - `changed`: what somebody wants to be done instead of what was proposed, where others have to approve that, too.
  * - `words`: what was decided and is not taken in yet. `refusals`: what was said about it and did not count.
  *
  * @category models
@@ -376,7 +394,8 @@ export interface Whole extends Item {
   readonly previous: ReadonlyArray<Previous>
   readonly spent: { readonly run: Usage; readonly task?: Usage | undefined }
   readonly budget: Budget.Amount
-  readonly words: ReadonlyArray<Pick<Of<"ReviewDecided">, "decision" | "by" | "at" | "note">>
+  readonly changed?: Changed | undefined
+  readonly words: ReadonlyArray<Pick<Of<"ReviewDecided">, "decision" | "by" | "at" | "note" | "edits">>
   readonly refusals: ReadonlyArray<{
     readonly by: string
     readonly decision: Decision
@@ -475,6 +494,7 @@ export const get = Effect.fnUntraced(function* (
     ...(supersedes === undefined ? {} : { supersedes }),
     editable,
     facts,
+    ...(open ? changedOf(last, facts["arguments"]) : {}),
     ...(rationale === undefined
       ? {}
       : { rationale: typeof rationale === "string" ? rationale : JSON.stringify(rationale) }),
@@ -492,10 +512,30 @@ export const get = Effect.fnUntraced(function* (
       state.ledger,
       accounts.filter((account) => state.ledger.accounts.has(account))
     ),
-    words: open ? left.map(({ at, by, decision, note }) => ({ decision, by, at, note })) : [],
+    words: open
+      ? left.map(({ at, by, decision, edits, note }) => ({
+          decision,
+          by,
+          at,
+          note,
+          ...(edits === undefined ? {} : { edits })
+        }))
+      : [],
     refusals: found.refusals.map(({ at, because, by, decision }) => ({ by, decision, because, at }))
   }
 })
+
+const changedOf = (
+  { editable = [], votes }: ReviewState,
+  proposed: Schema.Json | undefined
+): { readonly changed?: Changed } => {
+  const editor = votes.findLast(({ edits }) => edits !== undefined)
+  if (editor?.edits === undefined) return {}
+  const { by, edits } = editor
+  const after = proposed === undefined ? undefined : applyEdits(proposed, edits, editable)
+  const args = after !== undefined && EffectResult.isSuccess(after) ? { arguments: after.success } : {}
+  return { changed: { by, edits, ...args } }
+}
 
 const silenceOf = ({ final }: Item): NonNullable<Whole["silence"]> =>
   final === undefined ? { does: expiry.hold } : { at: final.at, does: expiry[final.action] }

@@ -112,9 +112,14 @@ export const submitted = (state: RunState, event: Deciding, eligible: Eligible, 
     const reason = `${open.review} has changed: its revision is ${open.revision}, and this is a decision on ${event.revision}`
     return refused(state, event, "stale-revision", reason)
   }
-  if (approves(event.decision) && event.digest !== undefined && event.revision === undefined && isEdited(open)) {
-    const reason = `the digest is that of what was proposed: ${changedSince(open)}`
-    return refused(state, event, "stale-revision", reason)
+  if (event.decision === "approve" && isEdited(open)) {
+    // Who wants it so has said so already.
+    if (open.votes.some((vote) => vote.edits !== undefined && isSameVoter(vote, event))) return replayed
+    // What others are to approve is not what was proposed: nobody approves it who may not have seen it.
+    if (event.revision === undefined) {
+      const how = `look at it, and approve what it is now with the revision ${open.revision}`
+      return refused(state, event, "stale-revision", `${changedSince(open)}; ${how}`)
+    }
   }
   if (eligible._tag === "Refused") return refused(state, event, eligible.because, eligible.reason)
   const wrong = objection(state, event)
@@ -129,7 +134,8 @@ const isEdited = ({ votes }: ReviewState): boolean => votes.some(({ edits }) => 
 
 const changedSince = ({ review, revision, votes }: ReviewState): string => {
   const editor = votes.findLast(({ edits }) => edits !== undefined)
-  const who = editor === undefined ? "" : `, by what ${editor.by} wants to be done`
+  const what = editor?.edits === undefined ? "" : `: ${shorten(JSON.stringify(editor.edits), 300)}`
+  const who = editor === undefined ? "" : `, by what ${editor.by} wants to be done${what}`
   return `${review} has changed${who}; its revision is ${revision}`
 }
 
