@@ -25,7 +25,7 @@ const once = Effect.gen(function* () {
   }
 })
 
-// Real time: who lives asks when it does.
+// Real time: another process asks whenever it comes to that, and tells nobody but its journal.
 const program = stay === undefined ? once : Effect.repeat(once, Schedule.spaced("50 millis"))
 
 await Effect.runPromise(Effect.provide(program, layerStore(store)))

@@ -149,12 +149,14 @@ const people = (world: World) => {
   })
   const persistent = (each: typeof someone): Effect.Effect<never, never, Journal.Journal> =>
     Effect.catchCause(each, (cause) =>
+      // Real time: the process whose file is busy, or is being recovered, tells nobody when it is done.
       Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.andThen(Effect.sleep(20), persistent(each))
     )
   const open = Effect.provide(
     Effect.all([persistent(someone), persistent(someone)], { concurrency: "unbounded" }),
     layerStore(world.store)
   )
+  // Real time: the file is there once another process has made it, and nothing tells this one when.
   return Effect.orDie(Effect.retry(open, { schedule: Schedule.spaced("20 millis") }))
 }
 
