@@ -54,6 +54,7 @@ import * as Schema from "effect/Schema"
 import { Risk } from "./Autonomy.ts"
 import { Given } from "./internal/given.ts"
 import { Name } from "./internal/principals.ts"
+import { FinalAction } from "./internal/vocabulary.ts"
 
 /**
  * The stages, first to last.
@@ -75,7 +76,7 @@ export type StageName = typeof StageName.Type
  * @category models
  * @since 0.1.0
  */
-export const Action = Schema.Literals(["reject", "halt", "hold", "approve"])
+export const Action = FinalAction
 
 /**
  * @category models

@@ -89,15 +89,7 @@ import { Problem, sentences, thrown } from "./internal/problems.ts"
 import { Who } from "./Ladder.ts"
 
 export { Absence, Directory, DirectoryInvalid } from "./internal/directories.ts"
-export {
-  type Because,
-  type Question,
-  type Resolved,
-  rule,
-  type Separation,
-  type Verdict,
-  type Vote
-} from "./internal/eligibility.ts"
+export { type Because, type Question, type Resolved, rule, type Verdict, type Vote } from "./internal/eligibility.ts"
 export { Id, Kind, Name, nameOf, Principal, principal, PrincipalInvalid } from "./internal/principals.ts"
 export { Who } from "./Ladder.ts"
 

@@ -189,6 +189,16 @@ export const Answer = Schema.Struct({
 /** By which review an order was given, and for which contract. */
 const Grant = Schema.Struct({ review: Schema.String, digest: Schema.optionalKey(Schema.String) })
 
+/** An open order, whether its work goes on or waits. */
+const order = {
+  id: Schema.String,
+  worker: Schema.String,
+  at: Schema.Finite,
+  digest: Schema.optionalKey(Schema.String),
+  grant: Schema.optionalKey(Grant),
+  from: Schema.optionalKey(Schema.Int)
+}
+
 /** @since 0.1.0 */
 export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
 
@@ -227,26 +237,12 @@ export const TaskState = Schema.Struct({
   routed: Schema.optionalKey(Schema.String),
   dispatch: Schema.optionalKey(
     Schema.Struct({
-      id: Schema.String,
-      worker: Schema.String,
-      at: Schema.Finite,
-      digest: Schema.optionalKey(Schema.String),
-      grant: Schema.optionalKey(Grant),
-      from: Schema.optionalKey(Schema.Int),
+      ...order,
       recalled: Schema.optionalKey(StopReason),
       retryAt: Schema.optionalKey(Schema.Finite)
     })
   ),
-  parked: Schema.optionalKey(
-    Schema.Struct({
-      id: Schema.String,
-      worker: Schema.String,
-      at: Schema.Finite,
-      digest: Schema.optionalKey(Schema.String),
-      grant: Schema.optionalKey(Grant),
-      from: Schema.optionalKey(Schema.Int)
-    })
-  ),
+  parked: Schema.optionalKey(Schema.Struct(order)),
   dispatches: Schema.Int,
   attempts: Schema.Int,
   tries: Schema.Array(Try),

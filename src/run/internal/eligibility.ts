@@ -4,22 +4,9 @@
  * @since 0.1.0
  */
 import type { Risk } from "../Autonomy.ts"
+import type { Separation } from "../ReviewPolicy.ts"
 import { folded, identities, keyOf, nameOf, nameOfKey, type Principal, somebody } from "./principals.ts"
 import { shortened } from "./problems.ts"
-
-/**
- * From whom the one who approves has to be independent.
- *
- * **Details**
- *
- * - `off`: from nobody.
- * - `requester`: from the one who has asked for the action.
- * - `requester-and-editor`: besides, somebody who has edited it is not the only one who approves it.
- *
- * @category models
- * @since 0.1.0
- */
-export type Separation = "off" | "requester" | "requester-and-editor"
 
 /**
  * What is decided about, as far as it matters who may.
