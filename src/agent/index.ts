@@ -4,3 +4,4 @@
  * @since 0.1.0
  */
 export * as OutputLimit from "./OutputLimit.ts"
+export * as PromptCheck from "./PromptCheck.ts"
