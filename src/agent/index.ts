@@ -5,3 +5,4 @@
  */
 export * as OutputLimit from "./OutputLimit.ts"
 export * as PromptCheck from "./PromptCheck.ts"
+export * as ScriptedModel from "./ScriptedModel.ts"
