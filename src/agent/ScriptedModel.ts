@@ -1,9 +1,3 @@
-import * as AiError from "effect/ai/AiError"
-import * as LanguageModel from "effect/ai/LanguageModel"
-import * as Model from "effect/ai/Model"
-import type * as Prompt from "effect/ai/Prompt"
-import * as Response from "effect/ai/Response"
-import type * as Tool from "effect/ai/Tool"
 /**
  * A language model that answers from a script: for tests of agents, and for examples that need no key.
  *
@@ -50,21 +44,37 @@ import type * as Tool from "effect/ai/Tool"
  *
  * @since 0.1.0
  */
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Predicate from "effect/Predicate"
-import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Model from "effect/ai/Model"
+import * as Response from "effect/ai/Response"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
 
-import * as Redaction from "../Redaction.ts"
 import { Given } from "../run/internal/given.ts"
-import { highestCall, lastOf, saidIn, turnOf } from "./internal/promptText.ts"
-import { streamParts, wholeParts, type Said, type ScriptedUsage } from "./internal/scriptedAnswer.ts"
-import { faultError, faults, type Fault } from "./internal/scriptedFault.ts"
-import { OutputLimit } from "./OutputLimit.ts"
+import { turnOf } from "./internal/promptText.ts"
+import { faults, type Fault } from "./internal/scriptedFault.ts"
+import { play, type Source } from "./internal/scriptedPlay.ts"
+import {
+  isStep,
+  short,
+  TypeId,
+  type AnswerOptions,
+  type Request,
+  type ScriptMismatch,
+  type Step,
+  type StepData,
+  type ToolCall
+} from "./internal/scriptedStep.ts"
 
-const TypeId = "~espalier/agent/ScriptedModel/Step"
+export {
+  ScriptMismatch,
+  type AnswerOptions,
+  type Request,
+  type Step,
+  type ToolCall,
+  type Usage
+} from "./internal/scriptedStep.ts"
 
 /**
  * What can go wrong with a call.
@@ -88,138 +98,7 @@ const TypeId = "~espalier/agent/ScriptedModel/Step"
  */
 export type FaultKind = Fault
 
-/**
- * Tokens that a call took, whole numbers >= 0. What is left out is not said to the caller either.
- *
- * **Details**
- *
- * - `inputTokens`, `outputTokens`: the totals.
- * - `cacheRead`, `cacheWrite`: of the input, what was read from and written to the provider's cache.
- * - `reasoning`: of the output, what was reasoning.
- *
- * @category models
- * @since 0.1.0
- */
-export type Usage = ScriptedUsage
-
-/**
- * One request as the model got it.
- *
- * **Details**
- *
- * - `number`: which call of the script it is, from 1.
- * - `method`: `generateText` also for an object; then `responseFormat` is `json`.
- * - `prompt`, `tools`, `toolChoice`, `responseFormat`, `toolCallValidation`: as Effect hands them to a provider.
- * - `outputLimit`: the `OutputLimit` of the caller.
- * - `last`: the text of the last message; results of tools as JSON.
- * - `said`: the text of all messages, one per line.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Request {
-  readonly number: number
-  readonly method: "generateText" | "streamText"
-  readonly prompt: Prompt.Prompt
-  readonly tools: ReadonlyArray<Tool.Any>
-  readonly toolChoice: LanguageModel.ToolChoice<string>
-  readonly responseFormat: LanguageModel.ProviderOptions["responseFormat"]
-  readonly toolCallValidation: "strict" | "deferred"
-  readonly outputLimit: number | undefined
-  readonly last: string
-  readonly said: string
-}
-
-/**
- * What an answer has beside its content.
- *
- * **Details**
- *
- * - `usage`: default nothing is said.
- * - `reasoning`: text of the model's reasoning, before the content. Default none.
- * - `finish`: why the answer ends; `"none"` leaves out the part that would say it, and the usage with it. Default `"stop"`,
- *   or `"tool-calls"` for an answer with calls.
- * - `every`: how long each chunk takes to come, >= 0. Default no time. An answer that is not streamed takes all of it.
- * - `stall`: after so many chunks nothing more comes, a whole number >= 0. Default everything comes.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AnswerOptions {
-  readonly usage?: Usage | undefined
-  readonly reasoning?: string | undefined
-  readonly finish?: Response.FinishReason | "none" | undefined
-  readonly every?: Duration.Input | undefined
-  readonly stall?: number | undefined
-}
-
-/**
- * A call of a tool. `params` may be anything, also what the tool would not take. Default of `id`: the next `call_N`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ToolCall {
-  readonly name: string
-  readonly params: unknown
-  readonly id?: string | undefined
-}
-
-type StepData =
-  | {
-      readonly _tag: "Answer"
-      readonly chunks: ReadonlyArray<string>
-      readonly calls: ReadonlyArray<ToolCall>
-      readonly options: AnswerOptions
-    }
-  | {
-      readonly _tag: "Fault"
-      readonly fault: Fault
-      readonly retryAfter: Duration.Duration | undefined
-      readonly chunks: ReadonlyArray<string>
-    }
-  | { readonly _tag: "Hang" }
-  | { readonly _tag: "Slow"; readonly takes: Duration.Duration; readonly step: Step }
-  | { readonly _tag: "Respond"; readonly answer: (request: Request) => Step }
-  | { readonly _tag: "Expecting"; readonly step: Step; readonly check: (request: Request) => string | undefined }
-
-/**
- * One step of a script. `name` is how a mismatch calls it.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Step {
-  readonly [TypeId]: StepData
-  readonly name: string
-}
-
-/**
- * The script and its calls do not fit.
- *
- * **Details**
- *
- * - `problem`: what does not fit, in one sentence.
- * - `calls`: how many calls there were.
- * - `left`: the names of the steps that no call has taken.
- * - `asked`: the text of the request that did not fit, in short; empty when there was none.
- *
- * @category errors
- * @since 0.1.0
- */
-export class ScriptMismatch extends Schema.TaggedError<ScriptMismatch>("espalier/agent/ScriptedModel/ScriptMismatch")(
-  "ScriptMismatch",
-  { problem: Schema.String, calls: Schema.Int, left: Schema.Array(Schema.String), asked: Schema.String }
-) {
-  override get message(): string {
-    const left = this.left.length === 0 ? "" : `; left over: ${this.left.join(", ")}`
-    return `${this.problem} (calls: ${this.calls}${left})${this.asked === "" ? "" : `\nasked: ${this.asked}`}`
-  }
-}
-
 const step = (name: string, data: StepData): Step => ({ [TypeId]: data, name })
-
-const isStep = (value: unknown): value is Step => Predicate.hasProperty(value, TypeId)
 
 const checkStep = (given: Given, parameter: string, value: unknown): void =>
   given.made(parameter, "a step of ScriptedModel", isStep(value), value)
@@ -247,8 +126,6 @@ const answer = (
   if (stall !== undefined) given.whole("options.stall", stall, 0)
   return step(name, { _tag: "Answer", chunks: [...chunks], calls: [...calls], options: { ...options } })
 }
-
-const short = (text: string, most = 40): string => (text.length > most ? `${text.slice(0, most)}…` : text)
 
 /**
  * Answers with a text.
@@ -420,16 +297,6 @@ export interface ScriptedModel {
   readonly complete: Effect.Effect<void, ScriptMismatch>
 }
 
-const excerpt = (request: Request): string => short(Redaction.defaults.text(request.last), 300)
-
-const mismatch = (problem: string, calls: number, left: ReadonlyArray<Step>, request?: Request): ScriptMismatch =>
-  new ScriptMismatch({
-    problem,
-    calls,
-    left: left.map(({ name }) => name),
-    asked: request === undefined ? "" : excerpt(request)
-  })
-
 /**
  * Makes a model of a list of steps, one per call.
  *
@@ -472,178 +339,11 @@ export const fromFunction = (
   })
 }
 
-/** Where steps come from. */
-interface Source {
-  readonly left: ReadonlyArray<Step>
-  readonly endless: boolean
-  readonly next: () => Step | undefined
-}
-
-/** What is left of a step when its conditions are met and its time has passed. */
-type Settled = Extract<StepData, { readonly _tag: "Answer" | "Fault" | "Hang" }>
-
-const mostRequests = 1_000
-
 const built = (given: Given, options: Options, source: Source): ScriptedModel => {
   given.record("options", options, ["provider", "model"])
-  const { model: name = "scripted-1", provider = "scripted" } = options
+  const { model = "scripted-1", provider = "scripted" } = options
   given.text("options.provider", provider)
-  given.text("options.model", name)
-  const requests: Array<Request> = []
-  let calls = 0
-  let issued = 0
-  let misfit: ScriptMismatch | undefined
-
-  const refuse = (problem: string, request: Request): Effect.Effect<never> => {
-    const found = mismatch(problem, calls, source.left, request)
-    misfit ??= found
-    return Effect.die(found)
-  }
-
-  const settle = (given: Step, request: Request): Effect.Effect<Settled> => {
-    const data = given[TypeId]
-    switch (data._tag) {
-      case "Slow":
-        return Effect.andThen(Effect.sleep(data.takes), settle(data.step, request))
-      case "Respond":
-        return Effect.suspend(() => {
-          const decided = data.answer(request)
-          return isStep(decided)
-            ? settle(decided, request)
-            : refuse("The function of a step answers with something that is no step", request)
-        })
-      case "Expecting":
-        return Effect.suspend(() => {
-          const complaint = data.check(request)
-          return complaint === undefined
-            ? settle(data.step, request)
-            : refuse(`The step ${given.name} does not fit call ${request.number}: ${complaint}`, request)
-        })
-      default:
-        return Effect.succeed(data)
-    }
-  }
-
-  const begin = (method: Request["method"], asked: LanguageModel.ProviderOptions) =>
-    Effect.flatMap(OutputLimit, (outputLimit) => {
-      const request: Request = {
-        number: (calls += 1),
-        method,
-        prompt: asked.prompt,
-        tools: [...asked.tools],
-        toolChoice: asked.toolChoice,
-        responseFormat: asked.responseFormat,
-        toolCallValidation: asked.toolCallValidation ?? "strict",
-        outputLimit,
-        last: lastOf(asked.prompt),
-        said: saidIn(asked.prompt)
-      }
-      requests.push(request)
-      if (source.endless && requests.length > mostRequests) requests.shift()
-      const next = source.next()
-      return next === undefined
-        ? refuse(`The script has no step left for call ${calls}`, request)
-        : Effect.map(settle(next, request), (settled) => [settled, request] as const)
-    })
-
-  const say = (
-    { calls: wanted, chunks, options }: Extract<Settled, { readonly _tag: "Answer" }>,
-    request: Request
-  ): Effect.Effect<Said, AiError.AiError> => {
-    const unknown = wanted.find((call) => !request.tools.some((tool) => tool.name === call.name))
-    if (unknown !== undefined && request.toolCallValidation === "strict") {
-      return Effect.fail(
-        AiError.make({
-          module: "ScriptedModel",
-          method: request.method,
-          reason: new AiError.ToolNotFoundError({
-            toolName: unknown.name,
-            availableTools: request.tools.map((tool) => tool.name)
-          })
-        })
-      )
-    }
-    const before = highestCall(request.prompt)
-    let number = source.endless ? before : Math.max(before, issued)
-    const named = wanted.map((call) => ({ ...call, id: call.id ?? `call_${(number += 1)}` }))
-    issued = number
-    return Effect.succeed({
-      id: `response_${source.endless ? turnOf(request.prompt) : request.number}`,
-      model: name,
-      reasoning: options.reasoning ?? "",
-      chunks,
-      calls: named,
-      usage: options.usage ?? {},
-      finish: options.finish ?? (named.length === 0 ? "stop" : "tool-calls")
-    })
-  }
-
-  const generateText = Effect.fnUntraced(function* (asked: LanguageModel.ProviderOptions) {
-    const [settled, request] = yield* begin("generateText", asked)
-    if (settled._tag === "Hang") return yield* Effect.never
-    if (settled._tag === "Fault") return yield* faultError(settled.fault, "generateText", settled.retryAfter)
-    const said = yield* say(settled, request)
-    const { every, stall } = settled.options
-    if (stall !== undefined) return yield* Effect.never
-    if (every !== undefined) yield* Effect.sleep(Duration.times(Duration.fromInputUnsafe(every), said.chunks.length))
-    return wholeParts(said)
-  })
-
-  const streamText = (asked: LanguageModel.ProviderOptions) =>
-    Stream.unwrap(
-      Effect.gen(function* () {
-        const [settled, request] = yield* begin("streamText", asked)
-        if (settled._tag === "Hang") return Stream.never
-        if (settled._tag === "Answer") return played(yield* say(settled, request), settled.options)
-        const { chunks, fault, retryAfter } = settled
-        const error = Stream.fail(faultError(fault, "streamText", retryAfter))
-        if (chunks.length === 0) return error
-        const said = { id: `response_${request.number}`, model: name, reasoning: "", calls: [], usage: {} }
-        return Stream.concat(
-          played({ ...said, chunks: [...chunks, ""], finish: "none" }, { stall: chunks.length }, "end"),
-          error
-        )
-      })
-    )
-
-  const model = Model.make(
-    provider,
-    name,
-    Layer.effect(
-      LanguageModel.LanguageModel,
-      LanguageModel.make({ generateText, streamText, supportsSystemMessagesInHistory: Effect.succeed(true) })
-    )
-  )
-  return {
-    layer: model,
-    model,
-    requests: Effect.sync(() => [...requests]),
-    complete: Effect.suspend(() => {
-      if (misfit !== undefined) return Effect.fail(misfit)
-      return source.left.length === 0
-        ? Effect.void
-        : Effect.fail(mismatch("The script was not used up", calls, source.left))
-    })
-  }
-}
-
-/** The parts of an answer one by one; from the chunk on where it stalls, it waits forever, or ends. */
-const played = (
-  said: Said,
-  { every, stall }: AnswerOptions,
-  then: "wait" | "end" = "wait"
-): Stream.Stream<Response.StreamPartEncoded> => {
-  const parts = streamParts(said)
-  let kept = parts.length
-  if (stall !== undefined) {
-    const deltas = parts.flatMap((part, index) => (part.type === "text-delta" ? [index] : []))
-    // Without so many chunks, it is the end of the answer that does not come.
-    kept = deltas[stall] ?? Math.max(0, parts.length - 1)
-  }
-  const coming = Stream.fromIterable(parts.slice(0, kept), { chunkSize: 1 }).pipe(
-    Stream.mapEffect((part) =>
-      every !== undefined && part.type === "text-delta" ? Effect.as(Effect.sleep(every), part) : Effect.succeed(part)
-    )
-  )
-  return stall !== undefined && then === "wait" ? Stream.concat(coming, Stream.never) : coming
+  given.text("options.model", model)
+  const played = play(provider, model, source)
+  return { ...played, layer: played.model }
 }

@@ -1,7 +1,7 @@
-import * as AiError from "effect/ai/AiError"
 /**
  * The errors that a scripted fault fails with, as an adapter of a provider would make them.
  */
+import * as AiError from "effect/ai/AiError"
 import * as Duration from "effect/Duration"
 
 /** What can go wrong with a call. */
