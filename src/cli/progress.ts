@@ -134,6 +134,7 @@ const quiet: ReadonlySet<RunEvent["_tag"]> = new Set([
   "TimerFired",
   "EffectIntended",
   "EffectSettled",
+  "Spent",
   "RunFinished"
 ])
 

@@ -39,6 +39,7 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import type * as Schema from "effect/Schema"
 
 import * as Budget from "./Budget.ts"
 import { Given } from "./internal/given.ts"
@@ -76,6 +77,36 @@ export interface Allowance {
     usageOf?: ((exit: Exit.Exit<A, E>) => Usage | undefined) | undefined
   ) => Effect.Effect<A, E | Budget.BudgetExceeded, R>
 }
+
+/**
+ * Something that was paid for.
+ *
+ * **Details**
+ *
+ * - `what`: such as `"model"` or `"tool"`, at most 100 characters. `facts`: what else there is to know of it, plain JSON of at
+ *   most 8 KiB; no arguments, no answers, no secrets. `note`: one sentence. Default: what, and how much.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Spending {
+  readonly what: string
+  readonly usage: Usage
+  readonly facts?: Readonly<Record<string, Schema.Json>> | undefined
+  readonly note?: string | undefined
+}
+
+/**
+ * Runs work that pays for calls, under a reservation of `estimate` for all of them, or fails with `BudgetExceeded` and does
+ * not run it. Each call that is handed to `record` is written down and charged at once, whatever becomes of the work.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Spend = <A, E, R>(
+  estimate: Budget.Amount,
+  work: (record: (spending: Spending) => Effect.Effect<void>) => Effect.Effect<A, E, R>
+) => Effect.Effect<A, E | Budget.BudgetExceeded, R>
 
 /**
  * What an allowance is made of.

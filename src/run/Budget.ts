@@ -375,6 +375,49 @@ export const settle = (
   return overruns
 }
 
+/**
+ * Charges a part of what a reservation was made for, and leaves the rest of it set aside.
+ *
+ * **Details**
+ *
+ * - `used`: what the part came to. A measure that is absent is not touched. What is beyond the reservation is charged too,
+ *   and closes accounts as {@link settle} does.
+ * - An id that is not open has nothing set aside: the part is charged to `accounts` as it is.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const draw = (
+  draft: Draft,
+  part: { readonly id: string; readonly accounts: ReadonlyArray<string>; readonly used: Amount }
+): ReadonlyArray<Overrun> => {
+  const whole = draft.reservations.get(part.id)
+  const amount = whole === undefined ? {} : least(whole.amount, part.used)
+  if (whole !== undefined) {
+    draft.reservations.set(part.id, { ...whole, amount: { ...zeros(whole.amount), ...minus(whole.amount, amount) } })
+  }
+  const id = `${part.id} drawn`
+  draft.reservations.set(id, { accounts: whole?.accounts ?? distinct(part.accounts), amount })
+  return settle(draft, { id, used: part.used })
+}
+
+/** Of what is in both amounts, the smaller one. */
+const least = (one: Amount, other: Amount): Amount => {
+  const found: Writable<Amount> = {}
+  for (const measure of measures) {
+    const [here, there] = [one[measure], other[measure]]
+    if (here !== undefined && there !== undefined) found[measure] = Math.min(here, there)
+  }
+  return found
+}
+
+/** Nothing of each measure that there is. */
+const zeros = (amount: Amount): Amount => {
+  const found: Writable<Amount> = {}
+  for (const measure of measures) if (amount[measure] !== undefined) found[measure] = 0
+  return found
+}
+
 /** Which limits of an account a settlement overran, with what is settled and still reserved there after it. */
 const overrun = (
   account: string,

@@ -33,6 +33,7 @@ import type * as Effect from "effect/Effect"
 import type * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
+import type { Spend } from "./Allowance.ts"
 import type { Amount } from "./Budget.ts"
 import type * as Contract from "./Contract.ts"
 import { millisOf } from "./internal/declared.ts"
@@ -244,7 +245,9 @@ export interface Candidate {
  * - `workers`: who can be chosen. `tasks`: what became of the tasks so far.
  * - `refused`: why the last answer could not be used, where there was one. `hints`: what people said who had a plan made anew,
  *   oldest first; data, and as wrong or right as they are.
- * - `left`: what the run may still spend; a measure that is not limited is absent.
+ * - `left`: what the run may still spend; a measure that is not limited is absent. `spend`: pays for the calls that the choice
+ *   takes, as that of an order does; the usage of the answer says only what was used beside it. A question that belongs to no
+ *   run has none.
  *
  * @category models
  * @since 0.1.0
@@ -259,6 +262,7 @@ export interface Question<out Input = unknown> {
   readonly refused?: ErrorInfo | undefined
   readonly hints?: ReadonlyArray<string> | undefined
   readonly left: Amount
+  readonly spend?: Spend | undefined
 }
 
 /**

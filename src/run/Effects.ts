@@ -125,6 +125,9 @@ export type { Question, Said } from "./internal/effectMemory.ts"
  * - `name`: what is done, 1 to 100 letters, digits and any of `_ . : / -`, beginning with a letter.
  * - `args`: what it is done with, plain JSON of at most 2 MiB. Default `null`.
  * - `occurrence`: which time it is, where the same is to happen more than once, a whole number >= 0. Default 0.
+ * - `per`: whose it is. What belongs to the `"task"` is done once for the task, whichever of its orders does it; what belongs to
+ *   the `"dispatch"`, such as looking something up, is done anew by the next order, and known to this one after a crash.
+ *   Default `"task"`.
  * - `run`: does it. It is handed the key, and the arguments, which are other ones than `args` where somebody who approved it
  *   has changed them.
  * - `schema`: of what comes of it, which has to be recorded. Default: plain JSON, or nothing at all.
@@ -143,6 +146,7 @@ export interface Options<A, E = never, R = never, E2 = never, R2 = never> {
   readonly name: string
   readonly args?: Schema.Json | undefined
   readonly occurrence?: number | undefined
+  readonly per?: "task" | "dispatch" | undefined
   readonly run: (key: string, args: Schema.Json) => Effect.Effect<A, E, R>
   readonly schema?: Schema.Codec<A, unknown> | undefined
   readonly idempotent?: boolean | undefined
@@ -157,6 +161,7 @@ export interface Options<A, E = never, R = never, E2 = never, R2 = never> {
  * **Details**
  *
  * - `called`: the tool of the effect's name, as the worker declares it. Its calls are looked at by its gate then.
+ * - `recall`: what is recorded of an effect that was done, as `perform` would answer; nothing is done.
  *
  * @category models
  * @since 0.1.0
@@ -166,6 +171,7 @@ export interface Service {
     options: Options<A, E, R, E2, R2>,
     called?: Called | undefined
   ) => Effect.Effect<A, E | E2 | EffectError, R | R2>
+  readonly recall: <A, E, R, E2, R2>(options: Options<A, E, R, E2, R2>) => Effect.Effect<Option.Option<A>, EffectError>
 }
 
 /**
@@ -207,15 +213,16 @@ export const perform: {
   Effect.flatMap(Effects, ({ perform }) => perform(options))
 
 /**
- * The key of an effect, as `run` and `probe` are handed it.
+ * The key of an effect, as `run` and `probe` are handed it; `dispatch`: the order, of one that belongs to an order alone.
  *
  * @category performing
  * @since 0.1.0
  */
 export const key = (
   of: { readonly run: string; readonly task: string },
-  effect: Pick<Options<unknown>, "args" | "name" | "occurrence">
-): string => keyOf(of.run, of.task, effect.name, effect.args ?? null, effect.occurrence ?? 0)
+  effect: Pick<Options<unknown>, "args" | "name" | "occurrence">,
+  dispatch?: string | undefined
+): string => keyOf(of.run, of.task, effect.name, effect.args ?? null, effect.occurrence ?? 0, dispatch)
 
 /**
  * Effects that belong to no run, for tests of a handler: they are done once for as long as the layer lives.

@@ -35,6 +35,8 @@ import type { Tier } from "./Autonomy.ts"
 import { plus } from "./internal/amounts.ts"
 import { applyEvent, type Draft } from "./internal/apply.ts"
 import { hasOutput } from "./internal/applying/draft.ts"
+import { isMoot } from "./internal/applying/effects.ts"
+import { unspent } from "./internal/applying/spending.ts"
 import { wakeAt } from "./internal/applying/timers.ts"
 import { sealed } from "./internal/plain.ts"
 import type { Envelope, Evidence, Missing as MissingPart, Usage } from "./Result.ts"
@@ -216,6 +218,8 @@ export const fold = (): Fold => {
   const entries = new Map<string, Entry>()
   const reviews = new Map<string, Review>()
   const unsettled = new Map<string, Unsettled>()
+  /** What of open orders was paid for call by call. */
+  const paid = new Map<string, Usage>()
   let usage: Usage = {}
   let input: Schema.Json = null
   let inputRef: Reference | undefined
@@ -306,7 +310,21 @@ export const fold = (): Fold => {
           return
         }
         case "Reported": {
-          charge(event.task, event.result.usage)
+          charge(event.task, unspent(event.result.usage, paid.get(event.dispatch)))
+          paid.delete(event.dispatch)
+          for (const [id, intent] of unsettled) {
+            if (intent.dispatch === event.dispatch && isMoot(intent)) unsettled.delete(id)
+          }
+          break
+        }
+        case "Parked": {
+          charge(event.task, event.usage ?? {})
+          break
+        }
+        case "Spent": {
+          charge(event.task, event.usage)
+          if (event.worker !== "") paid.set(event.dispatch, plus(paid.get(event.dispatch) ?? {}, event.usage))
+          return
         }
       }
       if ("task" in event && event.task !== undefined) enter(entries, event.task, event)

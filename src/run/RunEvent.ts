@@ -21,6 +21,7 @@
  * | `AttemptFailed` | one attempt inside a dispatch failed and another follows after `waitMillis` |
  * | `EffectIntended` | the worker is about to do something outside; written before it is done |
  * | `EffectSettled` | it has happened, with what came of it, or it has not |
+ * | `Spent` | a call of an order's work, or of a choice, was paid for |
  * | `EffectQuarantined` | nobody here can tell whether it has happened; a person is asked |
  * | `Recalled` | the order was called back; its work is being stopped |
  * | `Reported` | the dispatch is over, with its result |
@@ -60,7 +61,7 @@ import * as Schema from "effect/Schema"
 
 import { Reference } from "../journal/Reference.ts"
 import { Tier } from "./Autonomy.ts"
-import { EffectIntended, EffectQuarantined, EffectSettled } from "./internal/effectEvents.ts"
+import { EffectIntended, EffectQuarantined, EffectSettled, Spent } from "./internal/effectEvents.ts"
 import {
   GrantGiven,
   GrantRevoked,
@@ -554,6 +555,7 @@ export const RunEvent = Schema.Union([
   EffectIntended,
   EffectSettled,
   EffectQuarantined,
+  Spent,
   Recalled,
   Reported,
   Overrun,

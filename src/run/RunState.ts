@@ -20,7 +20,8 @@
  * - S7. Every task belongs to one group; the run's own group has the empty id. A group's counts are those of its tasks.
  * - S8. `size` is at least the bytes of the state's own texts; tasks that would bring it over {@link largest} are refused.
  * - S9. Of one effect, by name and arguments, at most one is not settled. One that was done is known for as long as its task
- *   goes on, one that is not settled until it is, one that did not happen not at all.
+ *   goes on, one that is not settled until it is, one that did not happen not at all. What belongs to its order alone, and may
+ *   be done again, is known for as long as the order is open.
  * - S10. `timers` holds those that are open, by when they are due and then in the order in which they were set. They fire in
  *   that order, none before it is due; one of a task that ended is gone.
  * - S11. A question is in `reviews` while it can be decided, and in `closed` afterwards; `asks` has those that the work of
@@ -196,7 +197,8 @@ const order = {
   at: Schema.Finite,
   digest: Schema.optionalKey(Schema.String),
   grant: Schema.optionalKey(Grant),
-  from: Schema.optionalKey(Schema.Int)
+  from: Schema.optionalKey(Schema.Int),
+  spent: Schema.optionalKey(Usage)
 }
 
 /** @since 0.1.0 */
@@ -217,6 +219,7 @@ export interface TaskState extends Schema.Schema.Type<typeof TaskState> {}
  *   for recovery, because a person had it tried anew.
  * - `dropped`: requirements that a person let go.
  * - `parked`: the open dispatch whose work waits for answers. `from`: the version at which that work began anew last.
+ * - `spent`: of an open order, what of its calls is charged already.
  * - `approved`: the orders that a person let be given and that were not given yet: to whom, and the digest of the contract; old
  *   journals do not have it, and what is not known is asked anew. `review`: in which. `confirmed`: workers that the supervisor let have it, or did not.
  * - `blocked`: the effect whose outcome has to be known before it goes on.
@@ -290,6 +293,7 @@ export interface EffectState extends Schema.Schema.Type<typeof EffectState> {}
  * - `status`: `intended` until its outcome is known, `quarantined` when a person has to tell it, `done`.
  * - `happened`: as in `EffectQuarantined`. `at`: when it was intended.
  * - `version`: of the event that says it; of one that was done, of the one that holds what came of it.
+ * - `per`: as in `EffectIntended`.
  * - `grant`: the approval that it has used; it is there again when it has not happened.
  *
  * @category models
@@ -305,6 +309,7 @@ export const EffectState = Schema.Struct({
   happened: Schema.Boolean,
   at: Schema.Finite,
   version: Schema.Int,
+  per: Schema.optionalKey(Schema.Literal("dispatch")),
   grant: Schema.optionalKey(Schema.Struct({ review: Schema.String, ...grant }))
 })
 

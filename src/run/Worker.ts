@@ -45,13 +45,14 @@ import type * as Scope from "effect/Scope"
 
 import type { Reference } from "../journal/Reference.ts"
 import * as Allowances from "./Allowance.ts"
-import type { Allowance } from "./Allowance.ts"
+import type { Allowance, Spend } from "./Allowance.ts"
 import type * as Autonomy from "./Autonomy.ts"
 import type { Contract } from "./Contract.ts"
 import { Effects, type Service } from "./Effects.ts"
 import { Memory } from "./internal/effectMemory.ts"
 import { Given } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
+import { Paying } from "./internal/paying.ts"
 import { decoder, encoder, sentences, type Problem } from "./internal/problems.ts"
 import { type Tools, toolsOf } from "./internal/tools.ts"
 import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
@@ -118,6 +119,10 @@ export interface Answered {
  * - `previous`: earlier errors of this task, oldest first. After a malformed answer, the last one says what was wrong.
  * - `answers`: what people said about it, oldest first.
  * - `allowance`: what may still be spent; calls that cost something go through it.
+ * - `spend`: pays for calls one by one, each of which is written down as it happens (`Spent`). What is paid so is not lost when
+ *   the process is; the usage of a result says only what was used beside it.
+ * - `notice`: writes down something that changes nothing and must not be silent (`Noticed`): what it is, as in
+ *   `"window-alert"`, and one sentence. At most 100 of an order.
  * - `progress`: a sign of life; the time-out of the attempt counts from the last one. The deadline of the task does not move.
  *
  * @category models
@@ -137,6 +142,8 @@ export interface Order<out Input = unknown> {
   readonly previous: ReadonlyArray<PreviousError>
   readonly answers: ReadonlyArray<Answered>
   readonly allowance: Allowance
+  readonly spend: Spend
+  readonly notice: (what: string, note: string) => Effect.Effect<void>
   readonly progress: Effect.Effect<void>
 }
 
@@ -151,8 +158,8 @@ export interface Order<out Input = unknown> {
  * @category models
  * @since 0.1.0
  */
-export type Prepared = Omit<Order, "allowance" | "progress"> &
-  Partial<Pick<Order, "allowance" | "progress">> & {
+export type Prepared = Omit<Order, "allowance" | "spend" | "notice" | "progress"> &
+  Partial<Pick<Order, "allowance" | "spend" | "notice" | "progress">> & {
     readonly effects?: Service | undefined
     readonly people?: Review.Service | undefined
   }
@@ -293,6 +300,9 @@ export interface Options<I, IE, A, AE, E, R> {
 /** Of an order that was never given, as one that only its inputs are checked of. */
 const unlimited = Allowances.makeUnsafe({ limit: {} })
 
+/** Of an order that belongs to no run. */
+const unheard = () => Effect.void
+
 const namePattern = /^[A-Za-z][\w-]{0,63}$/
 
 const decodeUsage = decoder(Usage, "error")
@@ -331,6 +341,7 @@ const calling = (effects: Service, tools: Tools): Service =>
   tools.size === 0
     ? effects
     : {
+        recall: effects.recall,
         perform: (options) => {
           const tool = tools.get(options.name)
           if (tool === undefined) return effects.perform(options, { _tag: "Undeclared", known: [...tools.keys()] })
@@ -390,9 +401,10 @@ export const make = <I, IE, A, AE, E, R>(
         const work = Effect.scoped(
           Effect.suspend(() => {
             const { allowance = unlimited, effects, people, progress = Effect.void, ...given } = order
+            const { notice = unheard, spend = new Paying(allowance, () => {}).spend } = order
             const outside = calling(effects ?? new Memory(order.run, order.task).service, tools)
             return options
-              .handle({ ...given, allowance, progress, input })
+              .handle({ ...given, allowance, spend, notice, progress, input })
               .pipe(
                 Effect.provideService(Effects, outside),
                 Effect.provideService(Review.Review, people ?? Review.memory({ run: order.run, task: order.task }))

@@ -75,6 +75,7 @@ import * as Allowance from "../run/Allowance.ts"
 import * as Budget from "../run/Budget.ts"
 import * as Contract from "../run/Contract.ts"
 import { Memory } from "../run/internal/effectMemory.ts"
+import { Paying } from "../run/internal/paying.ts"
 import { sentences, show } from "../run/internal/problems.ts"
 import * as Result from "../run/Result.ts"
 import type * as Worker from "../run/Worker.ts"
@@ -239,6 +240,7 @@ class Suite<R> {
     // What was done outside is known to the next attempt.
     const effects = this.effects.get(task) ?? new Memory("suite", task)
     this.effects.set(task, effects)
+    const allowance = Allowance.makeUnsafe({ limit: {} })
     return {
       run: "suite",
       task,
@@ -253,7 +255,9 @@ class Suite<R> {
       missing: [],
       previous: [],
       answers: [],
-      allowance: Allowance.makeUnsafe({ limit: {} }),
+      allowance,
+      spend: new Paying(allowance, () => {}).spend,
+      notice: () => Effect.void,
       progress: Effect.void,
       effects: effects.service
     }

@@ -14,6 +14,7 @@ import * as parking from "./applying/parking.ts"
 import { isWaitingToo, rest } from "./applying/resting.ts"
 import * as reviews from "./applying/reviews.ts"
 import { objection } from "./applying/saying.ts"
+import * as spending from "./applying/spending.ts"
 import { end } from "./applying/tasks.ts"
 import * as timers from "./applying/timers.ts"
 import { isQuorum } from "./enough.ts"
@@ -71,13 +72,16 @@ export const applySaid = (draft: Draft | undefined, event: RunEvent): Draft | st
   return (checks ? objection(draft, event) : undefined) ?? applyEvent(draft, event)
 }
 
-/** What is written of a run that is over: that somebody decided too late, or was told. It changes nothing. S4 */
+/** What is written of a run that is over: that somebody decided too late or was told, and what was still paid for. S4 */
 const afterwards = (draft: Draft, event: RunEvent): Draft | string => {
   switch (event._tag) {
     case "ReviewRefused":
       reviews.refused(draft)
       break
     case "Notified":
+      break
+    case "Spent":
+      spending.spent(draft, event)
       break
     default:
       return `the run is over: ${draft.status}`
@@ -241,6 +245,8 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
       return expire(draft, event)
     case "EffectSettled":
       return effects.settled(draft, event)
+    case "Spent":
+      return spending.spent(draft, event)
     case "Notified":
     case "Noticed":
       return undefined

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
 
 import * as Failure from "../../Failure.ts"
+import * as Allowance from "../Allowance.ts"
 import * as Budget from "../Budget.ts"
 import type { Question } from "../Coordinator.ts"
 import type * as Decider from "../Decider.ts"
@@ -16,6 +17,7 @@ import { askCoordinator, askTemplate, type Asking } from "./consulting.ts"
 import { viewOf } from "./deciding/coordinating.ts"
 import type { Hands } from "./hands.ts"
 import { acceptedBy, contractOf, inputOf, templateOf } from "./orders.ts"
+import { Paying } from "./paying.ts"
 import { thrown } from "./problems.ts"
 
 /** What has to be asked for an open choice, now or after the run was taken up again. */
@@ -74,6 +76,7 @@ export const asking = (
     const why = `the inputs of ${subject} cannot be made: ${thrown(error)}`
     return { consult, subject, effect: Effect.fail(Failure.malformed(why)) }
   }
+  const left = Budget.left(state.ledger, ["run"])
   const question: Question = {
     run: state.run,
     consult,
@@ -88,7 +91,10 @@ export const asking = (
     tasks: viewOf(state, group).tasks,
     ...(refused === undefined ? {} : { refused }),
     ...(hints.length === 0 ? {} : { hints }),
-    left: Budget.left(state.ledger, ["run"])
+    left,
+    spend: new Paying(Allowance.makeUnsafe({ limit: left, account: "run" }), (told) =>
+      hands.outside.around.tell({ _tag: "Spent", task: subject, dispatch: consult, worker: "", ...told })
+    ).spend
   }
   return { consult, subject, effect: askCoordinator(coordinator, question, office.context) }
 }

@@ -21,6 +21,7 @@ import { judgeOf } from "./judging.ts"
 import { isLimitless } from "./limitless.ts"
 import { mergeGroup, mergeOf, type Whole } from "./merging.ts"
 import { contractOf, type Made, templateOf } from "./orders.ts"
+import { Paying } from "./paying.ts"
 import { instant } from "./problems.ts"
 import { approvedBy, ask, orderOf, propose, refuse } from "./proposing.ts"
 import { Pulse } from "./pulse.ts"
@@ -268,6 +269,8 @@ export const beginning = (
   order.allowance = allowance
   order.progress = pulse.beat
   const outside = hands.outside.session(order.task, order.dispatch, worker)
+  order.spend = new Paying(allowance, outside.paid).spend
+  order.notice = outside.notice
   order.effects = outside.service
   order.people = { run: order.run, task: order.task, ask: (asked) => outside.questions.ask(asked) }
   return {

@@ -111,7 +111,7 @@ export const dispatch = Effect.fnUntraced(function* (
           note: `Attempt ${number} at ${worker} failed (${error.kind}): ${error.reason}; again after ${step.millis} ms`
         })
         yield* Effect.sleep(step.millis)
-        const calls = yield* terms.allowance.used
+        const calls = yield* beside(terms)
         finished.before = { usage: usageOf(answer.result, calls, finished), calls }
         delete finished.answer
         continue
@@ -129,14 +129,15 @@ export const dispatch = Effect.fnUntraced(function* (
 export const report = (
   worker: string,
   { attempt, dispatch, task }: Pick<Order, "attempt" | "dispatch" | "task">,
-  { allowance, digests, outside }: Pick<Terms, "allowance" | "digests" | "outside">,
+  terms: Pick<Terms, "allowance" | "digests" | "outside">,
   { answer: given, attempts = attempt, before, unsettled = false }: Finished,
   tell: (news: News) => void
 ): Effect.Effect<void> => {
   if (given === undefined) return Effect.void
+  const { digests, outside } = terms
   outside.close()
   const answer = certain(given, outside)
-  return Effect.map(counted(answer.result, allowance, before), (result) => {
+  return Effect.map(counted(answer.result, terms, before), (result) => {
     const { dependency, label, outcome } = answer
     const unapproved = result.error?.kind === "denied" ? (outside.end ?? outside.rejection)?.review : undefined
     const digest = digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
@@ -204,15 +205,26 @@ const usageOf = ({ usage }: Answer["result"], calls: Usage, { before }: Finished
   return plus(before.usage, Object.keys(usage).length > 0 ? usage : minus(calls, before.calls))
 }
 
-/** The result with what the worker's calls have used, where it does not say so itself, and what earlier attempts did. */
+type Spending = Pick<Terms, "allowance" | "outside">
+
+/** What the calls of the work have used that was not paid for one by one. */
+export const beside = ({ allowance, outside }: Spending): Effect.Effect<Usage> =>
+  Effect.map(allowance.used, (calls) => outside.beside(calls))
+
+/**
+ * The result with all that its order has used: what was paid for call by call, what the worker says, or else what its other
+ * calls came to, and what earlier attempts did.
+ */
 export const counted = (
   result: Answer["result"],
-  { used }: Allowance,
+  spending: Spending,
   before?: Finished["before"]
-): Effect.Effect<Answer["result"]> =>
-  before === undefined && Object.keys(result.usage).length > 0
-    ? Effect.succeed(result)
-    : Effect.map(used, (calls) => ({
-        ...result,
-        usage: usageOf(result, calls, before === undefined ? {} : { before })
-      }))
+): Effect.Effect<Answer["result"]> => {
+  const { spent } = spending.outside
+  const paid = Object.keys(spent).length > 0
+  if (before === undefined && !paid && Object.keys(result.usage).length > 0) return Effect.succeed(result)
+  return Effect.map(beside(spending), (calls) => {
+    const own = usageOf(result, calls, before === undefined ? {} : { before })
+    return { ...result, usage: paid ? plus(own, spent) : own }
+  })
+}

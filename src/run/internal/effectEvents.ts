@@ -6,6 +6,7 @@
 import * as Schema from "effect/Schema"
 
 import { Reference } from "../../journal/Reference.ts"
+import { Usage } from "../Result.ts"
 import { EffectEnd, EffectRecovery } from "./vocabulary.ts"
 
 const at = Schema.Finite
@@ -17,6 +18,7 @@ const effect = Schema.String
  * **Details**
  *
  * - `effect`: its key, the same whenever the task does the same again. `name`, `digest`: what it is, and of its arguments.
+ * - `per`: it belongs to its order alone, and means nothing once that is over.
  * - `recovery`: what is done when nobody knows whether it has happened.
  * - `grant`: the review in which a person let it be done. It is used up by this. `digest` and `arguments` are those that were
  *   approved there, which may be other ones than were proposed.
@@ -34,6 +36,7 @@ export const EffectIntended = Schema.TaggedStruct("EffectIntended", {
   digest: Schema.String,
   occurrence: Schema.Int,
   recovery: EffectRecovery,
+  per: Schema.optionalKey(Schema.Literal("dispatch")),
   arguments: Schema.optionalKey(Schema.Json),
   largeArguments: Schema.optionalKey(Schema.Int),
   grant: Schema.optionalKey(Schema.String),
@@ -75,5 +78,27 @@ export const EffectQuarantined = Schema.TaggedStruct("EffectQuarantined", {
   task,
   effect,
   happened: Schema.Boolean,
+  note
+})
+
+/**
+ * **Details**
+ *
+ * - `task`, `dispatch`, `worker`: the order whose work it was; it is charged at once, to what was set aside for the order first. Of a
+ *   choice what it is about, its own id, and nobody.
+ * - `what`: what was paid for, such as `model` or `tool`. `facts`: what there is to know of it; `espalier/agent` has a schema of
+ *   those of a model.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Spent = Schema.TaggedStruct("Spent", {
+  at,
+  task,
+  dispatch: Schema.String,
+  worker: Schema.String,
+  what: Schema.String,
+  usage: Usage,
+  facts: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   note
 })

@@ -14,7 +14,16 @@ import type { Service } from "../Effects.ts"
 import * as ReviewText from "../ReviewText.ts"
 import * as ToolGate from "../ToolGate.ts"
 import { EffectError } from "./effectErrors.ts"
-import { type Book, type Entry, type Intent, type Known, type Pending, perform, withArguments } from "./performing.ts"
+import {
+  type Book,
+  type Entry,
+  type Intent,
+  type Known,
+  type Pending,
+  perform,
+  recall,
+  withArguments
+} from "./performing.ts"
 import { type Called, edited, misfit } from "./tools.ts"
 
 type Remembered =
@@ -51,8 +60,12 @@ const nobody = (): Said => ({ decision: "reject", note: "there are no people her
 export class Memory implements Book {
   readonly run: string
   readonly task: string
+  readonly dispatch: string
   readonly pending = new Map<string, Pending>()
-  readonly service: Service = { perform: (options, called) => perform(this, options, called) }
+  readonly service: Service = {
+    perform: (options, called) => perform(this, options, called),
+    recall: (options) => recall(this, options)
+  }
   private readonly known = new Map<string, Remembered>()
 
   private readonly settings: Settings
@@ -62,6 +75,7 @@ export class Memory implements Book {
   constructor(run: string, task: string, settings: Settings = {}) {
     this.run = run
     this.task = task
+    this.dispatch = `${run}/${task}/1`
     this.settings = settings
   }
 

@@ -67,7 +67,7 @@ const bounded = (draft: Draft, event: Of<"Decided"> | Of<"DecisionFailed">): Run
 const longestEnd = 3 * 60_000
 
 /** What a run that is over takes in: that people were told, and that they came too late. */
-const afterTheEnd: ReadonlySet<string> = new Set([...fromOutside, "Notified"])
+const afterTheEnd: ReadonlySet<string> = new Set([...fromOutside, "Notified", "Spent"])
 
 /** What may have been overtaken by what somebody did in the meantime. */
 const overtaken: ReadonlySet<string> = new Set(["ReviewAdvanced", "ReviewExpired"])

@@ -17,6 +17,7 @@ type Told = Extract<
       | "EffectIntended"
       | "EffectSettled"
       | "EffectQuarantined"
+      | "Spent"
       | "Confirmed"
       | "Decided"
       | "DecisionFailed"

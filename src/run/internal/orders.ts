@@ -101,6 +101,8 @@ export const contractOf = (
 export interface Made {
   readonly order: Prepared & {
     allowance?: Order["allowance"]
+    spend?: Order["spend"]
+    notice?: Order["notice"]
     progress?: Order["progress"]
     effects?: Service | undefined
     people?: Review.Service | undefined

@@ -15,16 +15,20 @@ import type * as Journal from "../../journal/Journal.ts"
 import type { JournalError } from "../../journal/Journal.ts"
 import type * as Decider from "../Decider.ts"
 import type { Service } from "../Effects.ts"
+import type { Usage } from "../Result.ts"
 import type * as ReviewPolicy from "../ReviewPolicy.ts"
 import type { EffectRecovery, RunEvent } from "../RunEvent.ts"
 import type { EffectState, RunState } from "../RunState.ts"
-import { unsettledTwin } from "./applying/effects.ts"
+import { minus, plus } from "./amounts.ts"
+import { isMoot, unsettledTwin } from "./applying/effects.ts"
 import { EffectError } from "./effectErrors.ts"
 import { Gatekeeper } from "./gatekeeping.ts"
 import { fromRecord, patience } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Store } from "./outputs.ts"
-import { type Book, type Entry, type Intent, type Known, type Pending, perform } from "./performing.ts"
+import type { Told } from "./paying.ts"
+import { type Book, type Entry, type Intent, type Known, type Pending, perform, recall } from "./performing.ts"
+import { shortened } from "./problems.ts"
 import { Questions } from "./questioning.ts"
 import { bytesOf } from "./showing.ts"
 import type { Called } from "./tools.ts"
@@ -56,7 +60,9 @@ export class Outside {
   /** How many effects nobody knows the outcome of. */
   get unknown(): number {
     let count = 0
-    for (const { status } of this.around.state().effects.values()) if (status !== "done") count += 1
+    for (const effect of this.around.state().effects.values()) {
+      if (effect.status !== "done" && !isMoot(effect)) count += 1
+    }
     return count
   }
 
@@ -68,6 +74,9 @@ export class Outside {
 
 /** Bytes of JSON that arguments may take in their event: 32 KiB. */
 const small = 32 * 1024
+
+/** So many notices an order may write down. */
+const mostNotices = 100
 
 const shown = (args: Schema.Json): { arguments: Schema.Json } | { largeArguments: number } | undefined => {
   if (args === null) return undefined
@@ -98,9 +107,17 @@ export class Session implements Book {
   readonly run: string
   readonly task: string
   readonly pending: Map<string, Pending>
-  readonly service: Service = { perform: (options, called) => perform(this, options, called) }
+  readonly service: Service = {
+    perform: (options, called) => perform(this, options, called),
+    recall: (options) => recall(this, options)
+  }
   private readonly outside: Outside
-  private readonly dispatch: string
+  readonly dispatch: string
+  private readonly worker: string
+  /** What the order had paid for before it was taken up here, and since. */
+  private readonly before: Usage
+  private here: Usage = {}
+  private noticed = 0
   private readonly doubts = new Map<string, Doubt>()
   readonly questions: Questions
   private readonly gate: Gatekeeper
@@ -112,8 +129,11 @@ export class Session implements Book {
     this.run = outside.around.run
     this.task = task
     this.dispatch = dispatch
+    this.worker = worker
     this.pending = outside.pending
     const { around } = outside
+    const open = around.state().tasks.get(task)?.dispatch
+    this.before = (open?.id === dispatch ? open.spent : undefined) ?? {}
     this.questions = new Questions({
       task,
       dispatch,
@@ -139,8 +159,9 @@ export class Session implements Book {
     })
     const { effects } = outside.around.state()
     if (effects.size === 0) return
-    for (const [id, { name, recovery, status, task: of }] of effects) {
-      if (of === task && status !== "done") this.doubts.set(id, { name, recovery })
+    for (const [id, effect] of effects) {
+      const { name, recovery, status, task: of } = effect
+      if (of === task && status !== "done" && !isMoot(effect)) this.doubts.set(id, { name, recovery })
     }
   }
 
@@ -176,6 +197,33 @@ export class Session implements Book {
   close(): void {
     this.closed = true
   }
+
+  /** What the order was paid for call by call, in all its lives. */
+  get spent(): Usage {
+    return plus(this.before, this.here)
+  }
+
+  /** What of its calls was not paid for one by one. */
+  beside(calls: Usage): Usage {
+    return minus(calls, this.here)
+  }
+
+  /** Writes down what was paid for. */
+  readonly paid = (told: Told): void => {
+    const { dispatch, task, worker } = this
+    this.here = plus(this.here, told.usage)
+    this.outside.around.tell({ _tag: "Spent", task, dispatch, worker, ...told })
+  }
+
+  /** Writes down what the work has to say, as far as there is room for it. */
+  readonly notice = (what: string, note: string): Effect.Effect<void> =>
+    Effect.sync(() => {
+      this.noticed += 1
+      if (this.noticed > mostNotices) return
+      const last = this.noticed === mostNotices ? "; what else it has to say is not recorded" : ""
+      const said = { what: shortened(what, 100), note: `${this.dispatch}: ${shortened(note, 500)}${last}` }
+      this.outside.around.tell({ _tag: "Noticed", subject: this.task, ...said })
+    })
 
   /** The work, and then the effects that it has left behind: nobody reports before they are over. */
   readonly whole = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
@@ -269,7 +317,7 @@ export class Session implements Book {
     const { effect, name } = intent
     switch (entry._tag) {
       case "Intended": {
-        this.doubts.set(effect, { name, recovery: intent.recovery })
+        if (!isMoot(intent)) this.doubts.set(effect, { name, recovery: intent.recovery })
         break
       }
       case "Settled": {
@@ -284,13 +332,14 @@ export class Session implements Book {
 
   private newsOf(intent: Intent, entry: Entry): News {
     const { dispatch, task } = this
-    const { digest, effect, name, occurrence, recovery } = intent
+    const { digest, effect, name, occurrence, per, recovery } = intent
     switch (entry._tag) {
       case "Intended": {
         const note = `${dispatch} is about to do ${name}${occurrence === 0 ? "" : ` (occurrence ${occurrence})`}`
         const args = shown(intent.arguments)
         const grant = intent.grant === undefined ? {} : { grant: intent.grant }
-        const what = { effect, name, digest, occurrence, recovery, ...grant }
+        const own = per === undefined ? {} : { per: "dispatch" as const }
+        const what = { effect, name, digest, occurrence, recovery, ...own, ...grant }
         return { _tag: "EffectIntended", task, dispatch, ...what, ...args, note }
       }
       case "Settled": {

@@ -30,13 +30,14 @@ import { Doing } from "./questioning.ts"
 import { reasonOf } from "./reasons.ts"
 import type { Called } from "./tools.ts"
 
-/** What is to be done. `effect`: its key; `digest`: of its arguments; `grant`: the review in which a person let it be done. */
+/** What is to be done. `effect`: its key; `digest`: of its arguments; `per`: the order that it belongs to alone; `grant`: the review in which a person let it be done. */
 export interface Intent {
   readonly effect: string
   readonly name: string
   readonly digest: string
   readonly occurrence: number
   readonly recovery: EffectRecovery
+  readonly per?: string | undefined
   readonly arguments: Schema.Json
   readonly grant?: string | undefined
 }
@@ -92,6 +93,7 @@ export interface Pending {
 export interface Book {
   readonly run: string
   readonly task: string
+  readonly dispatch: string
   readonly pending: Map<string, Pending>
   readonly refusal: (name: string) => EffectError | undefined
   readonly pass: (intent: Intent, called: Called) => Effect.Effect<Intent, EffectError>
@@ -107,12 +109,22 @@ type Any<A, E, R, E2, R2> = Options<A, E, R, E2, R2>
 const namePattern = /^[A-Za-z][\w.:/-]{0,99}$/
 
 /** The key of an effect: the same over attempts, orders and processes. */
-export const keyOf = (run: string, task: string, name: string, args: Schema.Json, occurrence: number): string =>
-  digest(canonical([run, task, name, args, occurrence]))
+export const keyOf = (
+  run: string,
+  task: string,
+  name: string,
+  args: Schema.Json,
+  occurrence: number,
+  dispatch?: string | undefined
+): string => digest(canonical([run, task, name, args, occurrence, ...(dispatch === undefined ? [] : [dispatch])]))
+
+/** Of arguments. What belongs to one order is another effect than that of any other. */
+const digestFor = (args: Schema.Json, order: string | undefined): string =>
+  digest(canonical(order === undefined ? args : [args, order]))
 
 /** What is to be done, as it is written down. */
 const intentOf = <A, E, R, E2, R2>(book: Book, options: Any<A, E, R, E2, R2>): Intent | EffectError => {
-  const { args = null, idempotent = false, name, occurrence = 0, probe } = options
+  const { args = null, idempotent = false, name, occurrence = 0, per = "task", probe } = options
   const called = typeof name === "string" && namePattern.test(name)
   const invalid = (detail: string) =>
     new EffectError({ effect: called ? name : "without a name", reason: "invalid", detail })
@@ -120,16 +132,19 @@ const intentOf = <A, E, R, E2, R2>(book: Book, options: Any<A, E, R, E2, R2>): I
     return invalid("name must be 1 to 100 letters, digits and any of _ . : / -, beginning with a letter")
   }
   if (!Number.isSafeInteger(occurrence) || occurrence < 0) return invalid("occurrence must be a whole number >= 0")
+  if (per !== "task" && per !== "dispatch") return invalid(`per must be "task" or "dispatch"`)
   if (typeof options.run !== "function") return invalid("run must be a function")
   const own = owned(args, "args")
   if (EffectResult.isFailure(own)) {
     const { expectation, path } = own.failure
     return invalid(`${path} ${expectation}`)
   }
+  const order = per === "dispatch" ? book.dispatch : undefined
   return {
-    effect: keyOf(book.run, book.task, name, own.success, occurrence),
+    ...(order === undefined ? {} : { per: order }),
+    effect: keyOf(book.run, book.task, name, own.success, occurrence, order),
     name,
-    digest: digest(canonical(own.success)),
+    digest: digestFor(own.success, order),
     occurrence,
     recovery: idempotent ? "repeat" : probe === undefined ? "person" : "probe",
     arguments: own.success
@@ -141,9 +156,29 @@ type Turn<A> = { readonly _tag: "Value"; readonly value: A } | { readonly _tag: 
 
 const again = { _tag: "Again" } as const
 
+/** What is recorded of an effect that was done; nothing is done. */
+export const recall = <A, E, R, E2, R2>(
+  book: Book,
+  options: Any<A, E, R, E2, R2>
+): Effect.Effect<Option.Option<A>, EffectError> =>
+  Effect.suspend((): Effect.Effect<Option.Option<A>, EffectError> => {
+    const intent = intentOf(book, options)
+    if (intent instanceof EffectError) return Effect.fail(intent)
+    const known = book.look(intent)
+    if (known._tag === "Wait") return Effect.andThen(known.until, recall(book, options))
+    if (known._tag !== "Done") return Effect.succeedNone
+    const { decode } = codecOf(options.schema)
+    return Effect.flatMap(known.value, (json): Effect.Effect<Option.Option<A>, EffectError> => {
+      const read = decode(json)
+      if (EffectResult.isSuccess(read)) return Effect.succeedSome(read.success)
+      const detail = `what is recorded of it does not fit: ${read.failure}`
+      return Effect.fail(new EffectError({ effect: intent.name, reason: "busy", detail }))
+    })
+  })
+
 /** An intent with other arguments. */
 export const withArguments = (intent: Intent, args: Schema.Json): Intent =>
-  args === intent.arguments ? intent : { ...intent, arguments: args, digest: digest(canonical(args)) }
+  args === intent.arguments ? intent : { ...intent, arguments: args, digest: digestFor(args, intent.per) }
 
 /** Performs an effect once, whoever asks for it how often. */
 export const perform = <A, E, R, E2, R2>(

@@ -76,6 +76,7 @@ const looks: { readonly [Tag in RunEvent["_tag"]]?: Readonly<Record<string, Look
   DecisionFailed: { error },
   EffectIntended: { arguments: data },
   EffectSettled: { value: data },
+  Spent: { facts: data },
   Reported: { result },
   ReviewOpened: { facts: data },
   ReviewDecided: { answer: data },

@@ -17,6 +17,7 @@ const subjectOf = (event: RunEvent): string => {
     case "Recalled":
     case "Reported":
     case "Overrun":
+    case "Spent":
       return event.dispatch
     case "Consulted":
     case "Decided":
@@ -116,6 +117,8 @@ const whatOf = (event: RunEvent): string => {
       return `${event.outcome} (${checked(event)})`
     case "Overrun":
       return `overran ${event.account}: ${event.settled} of ${event.measure}`
+    case "Spent":
+      return `paid for a call, ${event.what}`
     case "ReviewOpened":
       return `asked, ${event.kind}${event.task === undefined ? "" : ` of ${event.task}`}`
     case "ReviewDecided":

@@ -15,7 +15,7 @@ import type { Usage } from "../Result.ts"
 import type { RunState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
 import { ask, type Asking } from "./consulting.ts"
-import { counted, dispatch, type Finished, leftBehind, report, unknown } from "./dispatch.ts"
+import { beside, counted, dispatch, type Finished, leftBehind, report, unknown } from "./dispatch.ts"
 import type { Beginning } from "./hands.ts"
 import type { News } from "./news.ts"
 import { overdue } from "./problems.ts"
@@ -142,7 +142,7 @@ export class Underway {
     if (reason === undefined && task !== undefined && terms.outside.questions.parking) {
       const left = unsettled ? leftBehind : ""
       const note = `${order.dispatch} at ${worker} waits for answers to what it has asked${left}`
-      return Effect.map(terms.allowance.used, (usage) =>
+      return Effect.map(beside(terms), (usage) =>
         this.tell({
           _tag: "Parked",
           task: order.task,
@@ -155,7 +155,7 @@ export class Underway {
     }
     if (reason === undefined || task === undefined) {
       // Nobody called it back, so the run is being put down.
-      return Effect.map(terms.allowance.used, (usage) => {
+      return Effect.map(beside(terms), (usage) => {
         if (Object.keys(usage).length > 0) this.interruptions.set(order.dispatch, { task: order.task, usage })
       })
     }
@@ -166,7 +166,7 @@ export class Underway {
     const { doubt } = terms.outside
     const left = `${doubt === undefined ? "" : `; ${unknown(doubt)}`}${unsettled ? leftBehind : ""}`
     const { result } = failure(late ? "exhausted" : "transient", why)
-    return Effect.map(counted(result, terms.allowance), (result) =>
+    return Effect.map(counted(result, terms), (result) =>
       this.tell({
         _tag: "Reported",
         task: order.task,

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { Of } from "../../RunEvent.ts"
+import type { EffectRecovery, Of } from "../../RunEvent.ts"
 import type { EffectState, ReviewState, RunState, TaskState } from "../../RunState.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
 
@@ -13,19 +13,23 @@ type Effects = Pick<RunState, "effects">
 const weigh = (id: string, { digest, dispatch, name, task }: EffectState): number =>
   240 + id.length + digest.length + dispatch.length + name.length + task.length
 
+/** Whether it makes no difference what became of it: its order alone asks for it, and may do it again. */
+export const isMoot = (effect: { readonly per?: string | undefined; readonly recovery: EffectRecovery }): boolean =>
+  effect.per !== undefined && effect.recovery === "repeat"
+
 /** The effect that is the same one by name and arguments, whoever does it, and is not settled. S9 */
 export const unsettledTwin = (
   { effects }: Effects,
   { digest, name }: Pick<EffectState, "digest" | "name">
 ): string | undefined => {
   for (const [id, each] of effects) {
-    if (each.status !== "done" && each.name === name && each.digest === digest) return id
+    if (each.status !== "done" && each.name === name && each.digest === digest && !isMoot(each)) return id
   }
   return undefined
 }
 
 export const intended = (draft: Draft, task: TaskState, event: Of<"EffectIntended">): string | undefined => {
-  const { at, digest, dispatch, effect, grant, name, recovery } = event
+  const { at, digest, dispatch, effect, grant, name, per, recovery } = event
   if (task.dispatch?.id !== dispatch) return `${dispatch} is not open`
   if (task.dispatch.recalled !== undefined) return `${dispatch} is called back`
   const known = draft.effects.get(effect)
@@ -51,6 +55,7 @@ export const intended = (draft: Draft, task: TaskState, event: Of<"EffectIntende
     happened: false,
     at,
     version,
+    ...(per === undefined ? {} : { per }),
     ...(grant === undefined || approval === undefined ? {} : { grant: { review: grant, ...approval } })
   } as const
   const bytes = weigh(effect, next)
@@ -92,6 +97,14 @@ export const settled = (draft: Draft, event: Of<"EffectSettled">): string | unde
     draft.grants.set(review, approval)
   }
   return undefined
+}
+
+/** An order is over: what belongs to it alone is not asked for again. What only people can tell stays. */
+export const over = (draft: Draft, dispatch: string): void => {
+  for (const [id, effect] of draft.effects) {
+    if (effect.dispatch !== dispatch || effect.per === undefined) continue
+    if (effect.status === "done" || isMoot(effect)) remove(draft, id, effect)
+  }
 }
 
 export const quarantined = (draft: Draft, task: TaskState, event: Of<"EffectQuarantined">): string | undefined => {

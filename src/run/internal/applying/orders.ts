@@ -9,6 +9,8 @@ import type { Envelope } from "../../Result.ts"
 import type { Of } from "../../RunEvent.ts"
 import type { TaskState, Try } from "../../RunState.ts"
 import { accountsOf, type Draft, hasOutput, perTry } from "./draft.ts"
+import * as effects from "./effects.ts"
+import { unspent } from "./spending.ts"
 import { isFree } from "./tasks.ts"
 
 export const routed = (draft: Draft, task: TaskState, event: Of<"Routed">): string | undefined => {
@@ -168,7 +170,8 @@ export const reported = (draft: Draft, task: TaskState, event: Of<"Reported">): 
   const load = (draft.load.get(worker) ?? 1) - 1
   if (load > 0) draft.load.set(worker, load)
   else draft.load.delete(worker)
-  const used = outcome === "cancelled" && Object.keys(usage).length === 0 ? undefined : usage
+  effects.over(draft, id)
+  const used = outcome === "cancelled" && Object.keys(usage).length === 0 ? undefined : unspent(usage, dispatch?.spent)
   draft.overruns = Budget.settle(draft.ledger, { id, used })
   if (error !== undefined && outcome !== "cancelled" && dependency === undefined && Recovery.blames(error.kind)) {
     draft.failures.set(worker, (draft.failures.get(worker) ?? 0) + 1)
