@@ -52,6 +52,7 @@ import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 
 import { atAGlance } from "./internal/redaction/glance.ts"
+import { asJson } from "./internal/redaction/json.ts"
 import { named, type Named } from "./internal/redaction/keys.ts"
 import { secretMark } from "./internal/redaction/mark.ts"
 import { finder, finding, type Finder } from "./internal/redaction/patterns.ts"
@@ -185,9 +186,6 @@ const shortestNamedSecret = 16
 /** Texts that are JSON are read as such this deep within each other. */
 const jsonLevels = 3
 
-/** The longest text that is read as JSON. */
-const longestJson = 16 * 1024 * 1024
-
 /**
  * Makes rules: the default ones, with one's own before them.
  *
@@ -241,23 +239,6 @@ export const make = (options: Options = {}): Redaction => {
 const always = (): boolean => true
 
 const strong = (rule: string): Named => ({ rule, kind: "strong" })
-
-const first = /^\s*[{[]/
-const indented = /\n( {1,8}|\t)/
-
-/** A text that is JSON without its secrets; `undefined` for one that is none. It stays JSON. */
-const asJson =
-  (rules: ValueRules) =>
-  (text: string): string | undefined => {
-    if (text.length < 8 || text.length > longestJson || !first.test(text)) return undefined
-    try {
-      const value: unknown = JSON.parse(text)
-      const redacted = redactValue(value, rules)
-      return redacted === value ? text : JSON.stringify(redacted, null, indented.exec(text)?.[1])
-    } catch {
-      return undefined
-    }
-  }
 
 /**
  * The default rules.

@@ -39,6 +39,7 @@
  */
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -54,9 +55,11 @@ import { Given } from "./internal/given.ts"
 import { jsonSchema } from "./internal/jsonSchema.ts"
 import { Paying } from "./internal/paying.ts"
 import { decoder, encoder, sentences, type Problem } from "./internal/problems.ts"
+import { quietly } from "./internal/scrubbing.ts"
 import { type Tools, toolsOf } from "./internal/tools.ts"
 import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
 import * as Review from "./Review.ts"
+import * as Secrets from "./Secrets.ts"
 import type * as ToolGate from "./ToolGate.ts"
 
 const TypeId = "~espalier/run/Worker"
@@ -190,6 +193,7 @@ export interface Worker<out R = unknown> {
   readonly tools: ReadonlyArray<string>
   readonly dependencies: ReadonlyArray<string>
   readonly artefacts: ReadonlyArray<string>
+  readonly secrets: ReadonlyArray<string>
   readonly estimate: Usage
   readonly confidence: number | undefined
   readonly window: number | undefined
@@ -265,6 +269,8 @@ export interface Tool {
  * - `dependencies`: names of the services outside that it relies on, shared with other workers. Default none.
  * - `artefacts`: names of the artefacts that it may deliver, out of the run's store (`Artefacts`); an answer with any other
  *   is refused, and so is one that the store does not hold. Default none.
+ * - `secrets`: names of the secrets that it may have, out of `Secrets`, with `Secrets.get`; any other is refused, whatever the
+ *   service holds. Default none.
  * - `estimate`: what one dispatch is expected to use, to be reserved before it; see `Result.Usage`. Default nothing.
  * - `confidence`: below it, an answer of this worker counts as uncertain, between 0 and 1. Default: the recovery policy's.
  * - `window`: how much it can take in, in whatever unit the desk uses throughout, such as tokens, a whole number >= 1. What
@@ -290,6 +296,7 @@ export interface Options<I, IE, A, AE, E, R> {
   readonly tools?: ReadonlyArray<string | Tool> | undefined
   readonly dependencies?: ReadonlyArray<string> | undefined
   readonly artefacts?: ReadonlyArray<string> | undefined
+  readonly secrets?: ReadonlyArray<string> | undefined
   readonly estimate?: Usage | undefined
   readonly confidence?: number | undefined
   readonly window?: number | undefined
@@ -323,6 +330,7 @@ const options_: ReadonlyArray<keyof Options<unknown, unknown, unknown, unknown, 
   "tools",
   "dependencies",
   "artefacts",
+  "secrets",
   "estimate",
   "confidence",
   "window",
@@ -349,6 +357,17 @@ const calling = (effects: Service, tools: Tools): Service =>
           return effects.perform({ ...options, idempotent }, tool.gated ? tool : undefined)
         }
       }
+
+/** Has work see only the secrets that are declared, and keeps those out of its logs and spans. */
+const trusting =
+  (worker: string, names: ReadonlyArray<string>) =>
+  <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Effect.serviceOption(Secrets.Secrets), (secrets) => {
+      if (Option.isNone(secrets)) return work
+      const own = Secrets.narrow(secrets.value, { worker, names })
+      const seeing = Effect.provideService(work, Secrets.Secrets, own) as Effect.Effect<A, E, R>
+      return names.length === 0 ? seeing : quietly(seeing, own)
+    })
 
 /**
  * Makes a worker.
@@ -377,6 +396,7 @@ export const make = <I, IE, A, AE, E, R>(
   given.flag("available", available)
   given.flag("irreversible", irreversible)
   const tools = toolsOf(options.tools ?? [], { risk, irreversible })
+  const secrets = given.names("secrets", options.secrets ?? [])
   const decodeInput = decoder(Schema.toCodecJson(options.input))
   return {
     [TypeId]: TypeId,
@@ -392,6 +412,7 @@ export const make = <I, IE, A, AE, E, R>(
     tools: [...tools.keys()],
     dependencies: given.names("dependencies", options.dependencies ?? []),
     artefacts: given.names("artefacts", options.artefacts ?? [], "ids"),
+    secrets,
     estimate: estimateOf(options.estimate),
     confidence: options.confidence === undefined ? undefined : given.share("confidence", options.confidence),
     window: options.window === undefined ? undefined : given.whole("window", options.window, 1),
@@ -407,7 +428,8 @@ export const make = <I, IE, A, AE, E, R>(
               .handle({ ...given, allowance, spend, notice, progress, input })
               .pipe(
                 Effect.provideService(Effects, outside),
-                Effect.provideService(Review.Review, people ?? Review.memory({ run: order.run, task: order.task }))
+                Effect.provideService(Review.Review, people ?? Review.memory({ run: order.run, task: order.task })),
+                trusting(name, secrets)
               )
           })
         )

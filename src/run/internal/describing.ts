@@ -64,6 +64,7 @@ export const Description = Schema.Struct({
       tools: names,
       dependencies: names,
       artefacts: names,
+      secrets: names,
       size: Schema.Finite,
       available: Schema.Boolean,
       attemptTimeoutMillis: Schema.NullOr(Schema.Finite),
@@ -163,7 +164,7 @@ export const describe = (desk: Desk, { coordinators, seats, spec }: Parts): Desc
 
 const workerOf = ({ domain, name, worker }: Seat): Description["workers"][number] => {
   const { artefacts, available, capabilities, dependencies, description, estimate } = worker
-  const { irreversible, permissions, risk, size, tools } = worker
+  const { irreversible, permissions, risk, secrets, size, tools } = worker
   const [input, output] = worker.schemas()
   return {
     name,
@@ -176,6 +177,7 @@ const workerOf = ({ domain, name, worker }: Seat): Description["workers"][number
     tools,
     dependencies,
     artefacts,
+    secrets,
     size,
     available,
     attemptTimeoutMillis: Duration.isFinite(worker.attemptTimeout) ? Duration.toMillis(worker.attemptTimeout) : null,
