@@ -166,16 +166,27 @@ const fits = (row: Row, status: number, body: string, headers: ReadonlyMap<strin
 }
 
 /**
+ * The first row that fits a failed response, or `undefined` when there is none.
+ *
+ * @category classification
+ * @since 0.1.0
+ */
+export const rowOf = (response: Response, by: Table = table): Row | undefined => {
+  const headers = headersOf(response)
+  const body = (response.body ?? "").toLowerCase()
+  return by.find((row) => fits(row, response.status, body, headers))
+}
+
+/**
  * The kind of a failed response, read at the time `at` in milliseconds since 1970.
  *
  * @category classification
  * @since 0.1.0
  */
 export const classify = (response: Response, at: number, by: Table = table): Classified => {
-  const headers = headersOf(response)
-  const body = (response.body ?? "").toLowerCase()
-  const kind = by.find((row) => fits(row, response.status, body, headers))?.kind ?? "transient"
+  const kind = rowOf(response, by)?.kind ?? "transient"
   if (kind !== "transient") return { kind }
+  const headers = headersOf(response)
   const asks = parseMillis(headers.get("retry-after-ms")) ?? retryAfter(headers.get("retry-after") ?? "", at)
   return asks === undefined ? { kind } : { kind, retryAfterMillis: asks }
 }
