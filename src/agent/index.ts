@@ -3,6 +3,11 @@
  *
  * @since 0.1.0
  */
+export * as CostModel from "./CostModel.ts"
+export * as ModelCall from "./ModelCall.ts"
+export * as ModelFailure from "./ModelFailure.ts"
+export * as Models from "./Models.ts"
 export * as OutputLimit from "./OutputLimit.ts"
+export * as PartialUsage from "./PartialUsage.ts"
 export * as PromptCheck from "./PromptCheck.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"
