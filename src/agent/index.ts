@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+export * as ContextWindow from "./ContextWindow.ts"
 export * as CostModel from "./CostModel.ts"
 export * as ModelCall from "./ModelCall.ts"
 export * as ModelFailure from "./ModelFailure.ts"
