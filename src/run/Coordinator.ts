@@ -37,7 +37,7 @@ import type { Spend } from "./Allowance.ts"
 import type { Amount } from "./Budget.ts"
 import type * as Contract from "./Contract.ts"
 import { millisOf } from "./internal/declared.ts"
-import type { Envelope, ErrorInfo, Evidence, Usage } from "./Result.ts"
+import type { Envelope, ErrorInfo, ErrorKind, Evidence, Usage } from "./Result.ts"
 import type { Containment, PlannedTask, Purpose, ReviewReason, StopReason } from "./RunEvent.ts"
 import type { Answer, Consult, TaskState } from "./RunState.ts"
 
@@ -154,6 +154,7 @@ export interface Task<in Input = unknown, out R = never> extends Omit<Contract.F
  *
  * - `id`: in the group. `template`: the declared task behind it.
  * - `order`, `digest`: of what was asked and of what was put out; equal ones have equal digests. Absent where nothing was.
+ * - `kind`: of the failure, where the last order failed.
  *
  * @category models
  * @since 0.1.0
@@ -166,6 +167,7 @@ export interface Seen {
   readonly worker?: string | undefined
   readonly order?: string | undefined
   readonly digest?: string | undefined
+  readonly kind?: ErrorKind | undefined
   readonly confidence: number
   readonly reason: string
 }

@@ -49,7 +49,7 @@ export const begin = (
     const ended = yield* Deferred.make<Ending>()
     const child = spawn(process.execPath, ["--conditions=@espalier/source", script, JSON.stringify(settings)], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { NODE_COMPILE_CACHE: cache, ...process.env }
+      env: { ...process.env, NODE_COMPILE_CACHE: cache }
     })
     let last = ""
     let told = ""

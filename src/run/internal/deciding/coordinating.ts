@@ -144,6 +144,7 @@ const seen = (task: TaskState, prefix: number): Seen => {
     ...(last === undefined ? {} : { worker: last.worker }),
     ...(behind?.order === undefined ? {} : { order: behind.order }),
     ...(behind?.digest === undefined ? {} : { digest: behind.digest }),
+    ...(last?.kind === undefined ? {} : { kind: last.kind }),
     confidence: behind?.confidence ?? 0,
     reason: task.reason
   }
