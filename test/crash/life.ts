@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url"
 
 import { Deferred, type Duration, Effect, Queue, type Scope } from "effect"
 
+import { bundled } from "../fixtures/bundled.ts"
 import type { Settings } from "./child.ts"
 
 /** How a life is lived: which program, and how long it may take before it counts as hung. */
@@ -40,14 +41,12 @@ export interface Process {
 }
 
 /** Starts the program, which does not outlive the scope. */
-export const begin = (
-  settings: Settings,
-  { cache, script = program }: Manner
-): Effect.Effect<Process, never, Scope.Scope> =>
+export const begin = (settings: Settings, { cache, script }: Manner): Effect.Effect<Process, never, Scope.Scope> =>
   Effect.gen(function* () {
     const lines = yield* Queue.unbounded<string>()
     const ended = yield* Deferred.make<Ending>()
-    const child = spawn(process.execPath, ["--conditions=@espalier/source", script, JSON.stringify(settings)], {
+    const file = script ?? (yield* Effect.promise(() => bundled(program)))
+    const child = spawn(process.execPath, ["--conditions=@espalier/source", file, JSON.stringify(settings)], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, NODE_COMPILE_CACHE: cache }
     })
