@@ -5,6 +5,7 @@
  */
 export * as ContextWindow from "./ContextWindow.ts"
 export * as CostModel from "./CostModel.ts"
+export * as Memory from "./Memory.ts"
 export * as ModelAnswer from "./ModelAnswer.ts"
 export * as ModelCall from "./ModelCall.ts"
 export * as ModelFailure from "./ModelFailure.ts"
