@@ -280,6 +280,15 @@ describe("ScriptedModel", () => {
       }).pipe(Effect.provide(script.layer))
     })
 
+    it.effect("an answer that stalls and is not streamed never comes", () => {
+      const script = ScriptedModel.make([ScriptedModel.stream(["a", "b"], { stall: 1 })])
+      return Effect.gen(function* () {
+        const fiber = yield* Effect.forkChild(Effect.timeoutOption(ask(), "1 minute"))
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "None")
+      }).pipe(Effect.provide(script.layer))
+    })
+
     it.effect("each chunk takes its time, and an answer that is not streamed takes all of it", () => {
       const script = ScriptedModel.make([
         ScriptedModel.stream(["a", "b", "c"], { every: "2 seconds" }),
