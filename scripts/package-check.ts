@@ -105,7 +105,7 @@ console.log(lacking.toSorted().join(" "))
 `
   )
   const lacking = run(project, process.execPath, "all.mjs").trim()
-  const expected = "espalier/journal/ArtefactsPostgres espalier/journal/JournalPostgres"
+  const expected = "espalier/agent/AnthropicModel espalier/journal/ArtefactsPostgres espalier/journal/JournalPostgres"
   if (lacking !== expected) throw new Error(`without ${optional.join(", ")} these do not import: ${lacking}`)
 
   // The command answers without them, too.
