@@ -1,0 +1,291 @@
+/**
+ * What models have used and cost: per call, worker, domain and run, out of the events of a run alone.
+ *
+ * **Details**
+ *
+ * - A call counts for the worker whose order it was for, and for the domain of that worker. A call for a choice of the run,
+ *   such as a plan, is nobody's: it counts under the name `""`.
+ * - What is not known is counted apart, never taken for 0: calls without a price, calls whose usage is an estimate, calls of
+ *   which the journal has only how many tokens they took.
+ *
+ * **Invariants**
+ *
+ * - E1. The run is the sum of the calls; so are the workers together, and the domains together. Amounts are added up without
+ *   rounding, so their order does not matter.
+ * - E2. Currencies are kept apart.
+ *
+ * **Example** (One call of a run)
+ *
+ * ```ts
+ * import { Meter, type ModelCall } from "espalier/agent"
+ *
+ * const call: ModelCall.Call = {
+ *   provider: "acme",
+ *   model: "small",
+ *   step: 0,
+ *   attempt: 1,
+ *   end: "answered",
+ *   usage: { input: 900, output: 100 },
+ *   cost: 0.0004,
+ *   currency: "USD",
+ *   durationMillis: 800
+ * }
+ * const { domains, run } = Meter.fold([
+ *   {
+ *     _tag: "Spent",
+ *     at: 5,
+ *     task: "links",
+ *     dispatch: "r1/links/1",
+ *     worker: "docs.links",
+ *     what: "model",
+ *     usage: { tokens: 1_000, cost: 0.0004 },
+ *     facts: { ...call },
+ *     note: "Asked acme/small"
+ *   }
+ * ])
+ * run.costs // => [{ currency: "USD", cost: 0.0004 }]
+ * domains.map(({ calls, name }) => [name, calls]) // => [["docs", 1]]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+import type * as Journal from "../journal/Journal.ts"
+import { plain, tableOf } from "../run/internal/text.ts"
+import * as Run from "../run/Run.ts"
+import type * as RunEvent from "../run/RunEvent.ts"
+import { amountOf, unitsOf } from "./internal/money.ts"
+import * as ModelCall from "./ModelCall.ts"
+
+/**
+ * Sums over calls.
+ *
+ * **Details**
+ *
+ * - `calls`: all of them. `answered`, `interrupted`, `failed`: how they ended; `unread`: of which the journal does not say how.
+ * - `swaps`: calls that were made because another model had not answered.
+ * - `tokens`: by kind, as a `ModelCall` counts them; `total` has each once, and those of `unread` calls.
+ * - `costs`: of the calls with a price, by currency. `unpriced`: how many have none.
+ * - `estimated`: of how many calls the provider did not say what they used.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Totals {
+  readonly calls: number
+  readonly answered: number
+  readonly failed: number
+  readonly interrupted: number
+  readonly unread: number
+  readonly swaps: number
+  readonly tokens: Required<ModelCall.Tokens> & { readonly total: number }
+  readonly costs: ReadonlyArray<{ readonly currency: string; readonly cost: number }>
+  readonly unpriced: number
+  readonly estimated: number
+}
+
+/**
+ * The sums of a worker or a domain. The name of what is nobody's is empty.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Row extends Totals {
+  readonly name: string
+}
+
+/**
+ * One call: when, for which order, and its record, which is absent where the journal has none that can be read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallRow {
+  readonly at: number
+  readonly task: string
+  readonly dispatch: string
+  readonly worker: string
+  readonly tokens: number
+  readonly call?: ModelCall.Call
+}
+
+/**
+ * What the models of a run have used: plain JSON.
+ *
+ * **Details**
+ *
+ * - `calls`: in the order of the journal. `workers`, `domains`: by name.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Table {
+  readonly run: Totals
+  readonly domains: ReadonlyArray<Row>
+  readonly workers: ReadonlyArray<Row>
+  readonly calls: ReadonlyArray<CallRow>
+}
+
+const readCall = Schema.decodeUnknownOption(ModelCall.Call)
+
+const rowOf = (event: RunEvent.RunEvent): CallRow | undefined => {
+  if (event._tag !== "Spent" || event.what !== "model") return undefined
+  const { at, dispatch, facts, task, usage, worker } = event
+  const call = Option.getOrUndefined(readCall(facts))
+  const tokens = call === undefined ? (usage.tokens ?? 0) : ModelCall.tokensOf(call.usage)
+  return { at, task, dispatch, worker, tokens, ...(call === undefined ? {} : { call }) }
+}
+
+const add = (one: number, other: number): number => Math.min(one + other, Number.MAX_SAFE_INTEGER)
+
+class Sums {
+  readonly counts = { calls: 0, answered: 0, failed: 0, interrupted: 0, unread: 0, swaps: 0, unpriced: 0, estimated: 0 }
+  readonly tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, total: 0 }
+  readonly units = new Map<string, bigint>()
+
+  add({ call, tokens }: CallRow): void {
+    const { counts } = this
+    counts.calls += 1
+    this.tokens.total = add(this.tokens.total, tokens)
+    if (call === undefined) {
+      counts.unread += 1
+      counts.unpriced += 1
+      return
+    }
+    if (call.end === "answered" || call.end === "interrupted") counts[call.end] += 1
+    else counts.failed += 1
+    if (call.attempt > 1) counts.swaps += 1
+    if (call.estimated === true) counts.estimated += 1
+    for (const kind of ["input", "output", "cacheRead", "cacheWrite", "reasoning"] as const) {
+      this.tokens[kind] = add(this.tokens[kind], call.usage[kind] ?? 0)
+    }
+    const { cost, currency } = call
+    if (cost === undefined || currency === undefined) counts.unpriced += 1
+    else this.units.set(currency, (this.units.get(currency) ?? 0n) + unitsOf(cost)) // E2
+  }
+
+  get totals(): Totals {
+    const costs = [...this.units]
+      .map(([currency, units]) => ({ currency, cost: amountOf(units) }))
+      .toSorted((one, other) => (one.currency < other.currency ? -1 : 1))
+    return { ...this.counts, tokens: { ...this.tokens }, costs }
+  }
+}
+
+/** The domain of `domain.worker`. */
+const domainOf = (worker: string): string => {
+  const dot = worker.indexOf(".")
+  return dot < 0 ? worker : worker.slice(0, dot)
+}
+
+const grouped = (rows: ReadonlyArray<CallRow>, nameOf: (row: CallRow) => string): ReadonlyArray<Row> => {
+  const groups = new Map<string, Sums>()
+  for (const row of rows) {
+    const name = nameOf(row)
+    const sums = groups.get(name) ?? new Sums()
+    groups.set(name, sums)
+    sums.add(row)
+  }
+  return [...groups]
+    .map(([name, { totals }]) => ({ name, ...totals }))
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+const tabled = (calls: ReadonlyArray<CallRow>): Table => {
+  const run = new Sums()
+  for (const row of calls) run.add(row)
+  return {
+    run: run.totals,
+    domains: grouped(calls, ({ worker }) => domainOf(worker)),
+    workers: grouped(calls, ({ worker }) => worker),
+    calls
+  }
+}
+
+/**
+ * The table of some events. Events that are no calls of models are passed over.
+ *
+ * @category folding
+ * @since 0.1.0
+ */
+export const fold = (events: Iterable<RunEvent.RunEvent>): Table => {
+  const rows: Array<CallRow> = []
+  for (const event of events) {
+    const row = rowOf(event)
+    if (row !== undefined) rows.push(row)
+  }
+  return tabled(rows)
+}
+
+/**
+ * The table of a run, as far as its journal has it. Of a run that the journal does not know, the table is empty.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const ofRun = (
+  run: string
+): Effect.Effect<Table, Run.RunTooNew | Run.RunUntrusted | Journal.JournalError, Journal.Journal> =>
+  Run.events(run).pipe(
+    Stream.map(rowOf),
+    Stream.filter((row) => row !== undefined),
+    Stream.runCollect,
+    Effect.map(tabled)
+  )
+
+const heads = [
+  "",
+  "calls",
+  "answered",
+  "failed",
+  "interrupted",
+  "swaps",
+  "input",
+  "output",
+  "reasoning",
+  "cache read",
+  "cache write",
+  "total",
+  "cost",
+  "unpriced"
+]
+
+/** An amount without an exponent. */
+const shownAmount = (cost: number): string => {
+  const text = cost.toFixed(12).replace(/0+$/, "")
+  return text.endsWith(".") ? text.slice(0, -1) : text
+}
+
+const cellsOf = (name: string, { costs, tokens, ...of }: Totals): ReadonlyArray<string> => {
+  const priced = costs.map(({ cost, currency }) => `${shownAmount(cost)} ${currency}`).join(" + ")
+  const { cacheRead, cacheWrite, input, output, reasoning, total } = tokens
+  return [
+    name,
+    ...[of.calls, of.answered, of.failed, of.interrupted, of.swaps].map(String),
+    ...[input, output, reasoning, cacheRead, cacheWrite, total].map(String),
+    costs.length > 0 ? priced : of.calls > 0 ? "not known" : "",
+    String(of.unpriced)
+  ]
+}
+
+/**
+ * A table for people: the run, its domains and their workers, with what each has used in tokens and in money.
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const render = ({ domains, run, workers }: Table): string => {
+  const lines = [cellsOf("run", run)]
+  for (const domain of domains) {
+    lines.push(cellsOf(domain.name === "" ? "choices" : plain(domain.name), domain))
+    for (const worker of workers) {
+      if (worker.name === "" || domainOf(worker.name) !== domain.name) continue
+      lines.push(cellsOf(`  ${plain(worker.name)}`, worker))
+    }
+  }
+  return tableOf(heads, lines)
+}
