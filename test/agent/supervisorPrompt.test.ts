@@ -94,6 +94,17 @@ describe("supervisorPrompt", () => {
     assert.include(user({ tasks }, 0), "- 50 older tasks: 45 accepted, 5 failed")
   })
 
+  it("R-405 tells the last five of what people said", () => {
+    const hints = Array.from({ length: 30 }, (_, index) => `word ${index}`)
+    const said = user({ hints })
+      .split("\n")
+      .filter((line) => line.startsWith("A person said"))
+    assert.deepStrictEqual(
+      said,
+      [25, 26, 27, 28, 29].map((index) => `A person said: "word ${index}"`)
+    )
+  })
+
   it("R-405 holds no output: one of 100 KB in the state of a task changes nothing", () => {
     const small = [seen("links#1")]
     const large = [{ ...seen("links#1"), output: "x".repeat(100_000), digest: "d".repeat(32) }]
@@ -180,7 +191,7 @@ describe("supervisorPrompt", () => {
     const tasks = Array.from({ length: 10_000 }, (_, index) =>
       seen(vast, {
         template: "t",
-        status: statuses[index % statuses.length] ?? "failed",
+        status: index < 9_900 ? (statuses[index % statuses.length] ?? "failed") : "awaiting-review",
         worker: vast,
         label: vast,
         kind: "capability",
@@ -202,7 +213,7 @@ describe("supervisorPrompt", () => {
     const length = system.length + user.length + 20 * offerLine(offers[0]!).length
     const bound = mostCharacters({ choices: 20, recent: 50, instructions: 1_000 })
     assert.isAtMost(length, bound)
-    assert.isAtLeast(length, bound * 0.75)
+    assert.isAtLeast(length, bound * 0.9)
   })
 
   it.prop("D18 R-405 says what others wrote in quotes, so that it can begin no line of its own", [Story], ([story]) => {

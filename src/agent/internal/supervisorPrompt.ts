@@ -4,8 +4,8 @@
  * **Details**
  *
  * With `c` who can be chosen, `r` tasks that are told one by one and instructions of `i` characters, the system text, the
- * message and the descriptions of the tools have together at most {@link mostCharacters} characters: 10,000 + i + 1,300 c +
- * 500 r. How many tasks there were, and how large their outputs, makes no difference: older tasks are folded into counts.
+ * message and the descriptions of the tools have together at most {@link mostCharacters} characters: 10,000 + i + 1,150 c +
+ * 400 r. How many tasks there were, and how large their outputs, makes no difference: older tasks are folded into counts.
  *
  * **Invariants**
  *
@@ -45,7 +45,7 @@ export const mostCharacters = (size: {
   readonly choices: number
   readonly recent: number
   readonly instructions: number
-}): number => 10_000 + size.instructions + 1_300 * size.choices + 500 * size.recent
+}): number => 10_000 + size.instructions + 1_150 * size.choices + 400 * size.recent
 
 /**
  * Who can be chosen, as the prompt says it.
