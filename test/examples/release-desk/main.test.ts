@@ -12,6 +12,7 @@ import { fileURLToPath } from "node:url"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 
+import { bundled } from "../../fixtures/bundled.ts"
 import { withProcesses } from "../../fixtures/real.ts"
 
 const project = fileURLToPath(new URL("../../..", import.meta.url))
@@ -41,10 +42,12 @@ interface Ended {
   readonly stderr: string
 }
 
-/** Starts the program; `until` is called with everything printed so far. */
-const start = (cwd: string, args: ReadonlyArray<string>, until?: (stdout: string, child: ChildProcess) => void) =>
+type Until = (stdout: string, child: ChildProcess) => void
+
+/** Starts the program as it lies there; `until` is called with everything printed so far. */
+const startAsIs = (cwd: string, args: ReadonlyArray<string>, until?: Until, file = main) =>
   Effect.callback<Ended>((resume) => {
-    const child = spawn(process.execPath, ["--conditions=@espalier/source", main, ...args], { cwd })
+    const child = spawn(process.execPath, ["--conditions=@espalier/source", file, ...args], { cwd })
     let stdout = ""
     let stderr = ""
     child.stdout.on("data", (chunk) => {
@@ -55,6 +58,13 @@ const start = (cwd: string, args: ReadonlyArray<string>, until?: (stdout: string
     child.on("close", (code, signal) => resume(Effect.succeed({ code, signal, stdout, stderr })))
     return Effect.sync(() => child.kill("SIGKILL"))
   })
+
+/** Starts the program in one piece, which takes a fifth of the time. */
+const start = (cwd: string, args: ReadonlyArray<string>, until?: Until) =>
+  Effect.flatMap(
+    Effect.promise(() => bundled(main)),
+    (file) => startAsIs(cwd, args, until, file)
+  )
 
 const json = (file: string) => JSON.parse(readFileSync(file, "utf8"))
 
@@ -78,7 +88,7 @@ describe("the release desk", () => {
   withProcesses("R-801 audits a repository and writes its report, in three files", () =>
     Effect.gen(function* () {
       const { folder, repository } = yield* workplace
-      const ended = yield* start(folder, [repository, "--fail-on", "never"])
+      const ended = yield* startAsIs(folder, [repository, "--fail-on", "never"])
       assert.strictEqual(ended.code, 0, ended.stderr)
       assert.match(ended.stdout, /^run \S+\n/)
       const out = join(folder, ".espalier", runOf(ended.stdout))
