@@ -12,6 +12,7 @@ import * as journal from "espalier/journal"
 import * as run from "espalier/run"
 import * as testing from "espalier/testing"
 
+import { compiled } from "./fixtures/compiled.ts"
 import { withProcesses } from "./fixtures/real.ts"
 
 const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8")
@@ -81,7 +82,7 @@ const shell = (line: string, folder: string, code: number) =>
     const child = execFile(
       "sh",
       ["-c", `exec 2>&1\n${before(code)}${line}`],
-      { cwd: folder, env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: join(folder, "compiled") } },
+      { cwd: folder, env: { PATH: process.env["PATH"], ...compiled } },
       (_, printed) => resume(Effect.succeed({ code: child.exitCode ?? -1, printed }))
     )
     return Effect.sync(() => child.kill("SIGKILL"))

@@ -49,7 +49,7 @@ const espalier = (folder: string, words: ReadonlyArray<string>, killed?: Killed)
       const child = yield* spawner.spawn(
         ChildProcess.make(process.execPath, ["--conditions=@espalier/source", command, ...words], {
           cwd: folder,
-          env: { NODE_COMPILE_CACHE: join(folder, "compiled") },
+          env: { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? join(folder, "compiled") },
           extendEnv: true,
           stdin: "ignore"
         })

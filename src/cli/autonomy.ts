@@ -251,7 +251,7 @@ export const autonomy = Effect.fnUntraced(function* ({ baseline, desk, record, r
   }
   if (record !== undefined) yield* write(record, reports, now)
   if (json) yield* printJson(reports)
-  else yield* print(reports.length === 0 ? "no runs" : reportsText(here, reports))
+  else yield* print(reports.length === 0 ? "no runs" : reportsText(here(), reports))
   if (record !== undefined) yield* warn(`${many(reports.length, "baseline")} recorded in ${record}`)
   if (damaged) return yield* new Damaged()
 })

@@ -388,17 +388,20 @@ const presenter: CliOutput.Presenter = {
 
 /** Understands arguments and does what they say. */
 export const run = (args: ReadonlyArray<string>) =>
-  Command.runWith(all, { version })(args).pipe(
-    Effect.provide(
-      Layer.mergeAll(
-        platform,
-        CliOutput.layerPresenter(presenter),
-        Layer.succeed(TerminalCapabilities.TerminalCapabilities, {
-          canColor: here.colour,
-          canAnimate: here.columns !== undefined,
-          canPrompt: false
-        }),
-        CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+  Effect.suspend(() => {
+    const { colour, columns } = here()
+    return Command.runWith(all, { version })(args).pipe(
+      Effect.provide(
+        Layer.mergeAll(
+          platform,
+          CliOutput.layerPresenter(presenter),
+          Layer.succeed(TerminalCapabilities.TerminalCapabilities, {
+            canColor: colour,
+            canAnimate: columns !== undefined,
+            canPrompt: false
+          }),
+          CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })
+        )
       )
     )
-  )
+  })

@@ -32,6 +32,7 @@ import { instantOf, lasted, plain } from "../run/internal/text.ts"
 import { carriedText, isAlive } from "./carried.ts"
 import { codeOf, Ended } from "./failures.ts"
 import { load } from "./loading.ts"
+import { least, reaches } from "./node.ts"
 import { type Place, layerOf, whereOf } from "./opening.ts"
 import { print, printJson, table } from "./printing.ts"
 import { beside, type Named } from "./running.ts"
@@ -57,15 +58,6 @@ const failed = (check: string, found: string, advice: string, code: 3 | 4 = 3): 
   advice,
   code
 })
-
-const partsOf = (version: string): ReadonlyArray<number> => (version.match(/\d+/g) ?? []).map(Number)
-
-/** Whether a version is at least another one. */
-const reaches = (version: string, least: string): boolean => {
-  const [one, other] = [partsOf(version), partsOf(least)]
-  const at = other.findIndex((part, index) => part !== (one[index] ?? 0))
-  return at === -1 || (one[at] ?? 0) > (other[at] ?? 0)
-}
 
 /** Node, by its version and the least one, as in `>=22.19`. */
 export const nodeCheck = (version: string, range: string): Check =>
@@ -154,7 +146,7 @@ const versionIn = (json: object): unknown => Reflect.get(json, "version")
 const here = (): ReadonlyArray<Check> => {
   const own = fieldOf(import.meta.url, "../../package.json", versionIn) ?? "unknown"
   const engines = (json: object): unknown => Reflect.get(Object(Reflect.get(json, "engines")), "node")
-  const range = fieldOf(import.meta.url, "../../package.json", engines) ?? ">=22.19"
+  const range = fieldOf(import.meta.url, "../../package.json", engines) ?? least
   const effect = "effect/package.json"
   return [
     nodeCheck(process.version, range),

@@ -43,7 +43,8 @@ export const endingsText = Object.entries(endings)
 /** A run was left as anything else than completed; that has been told already. */
 export class Ended extends Schema.TaggedError<Ended>("espalier/cli/Ended")("Ended", { code: Schema.Int }) {}
 
-interface Failure {
+/** What a command can fail with. */
+export interface Failure {
   readonly _tag: string
   readonly message: string
   readonly reason?: unknown

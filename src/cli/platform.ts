@@ -24,7 +24,7 @@ export const platform = Layer.mergeAll(
   Layer.succeed(
     Terminal.Terminal,
     Terminal.make({
-      columns: Effect.succeed(here.columns ?? 80),
+      columns: Effect.sync(() => here().columns ?? 80),
       rows: Effect.succeed(24),
       size: unused,
       readInput: unused,

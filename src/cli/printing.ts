@@ -13,9 +13,7 @@ import { harmless, harmlessJson, type Look, lookOf, painted, timeOf } from "./lo
 import { type Cell, labelled, status, tableIn } from "./table.ts"
 
 /** What standard output is like. */
-export const here: Look = lookOf(process.env, process.stdout)
-
-const beside: Look = lookOf(process.env, process.stderr)
+export const here = (): Look => lookOf(process.env, process.stdout)
 
 /** Writes to standard output as it is, and goes on when whoever reads it has taken that. */
 export const write = (text: string): Effect.Effect<void> =>
@@ -24,16 +22,17 @@ export const write = (text: string): Effect.Effect<void> =>
   })
 
 /** Writes lines of text, without anything that a terminal obeys but for the styles of this command. */
-export const print = (text: string): Effect.Effect<void> => write(`${harmless(here, text)}\n`)
+export const print = (text: string): Effect.Effect<void> => write(`${harmless(here(), text)}\n`)
 
 /** Whether JSON was asked for: then what is said beside the output is JSON, too. */
-const asJson = process.argv.some((each) => each === "--json" || each === "--json=true")
+const asJson = (): boolean => process.argv.some((each) => each === "--json" || each === "--json=true")
 
 /** Says something beside the output: as JSON in one line where that was asked for, in lines of text otherwise. */
 export const complain = (value: unknown, lines: ReadonlyArray<string>): void => {
+  const beside = lookOf(process.env, process.stderr)
   const name = painted(beside, "bold", "espalier:")
   process.stderr.write(
-    asJson
+    asJson()
       ? `${harmlessJson(JSON.stringify(value))}\n`
       : lines.map((line) => `${name} ${harmless(beside, line)}\n`).join("")
   )
@@ -44,21 +43,21 @@ export const warn = (text: string): Effect.Effect<void> => Effect.sync(() => com
 
 /** Writes a text of JSON; a terminal gets it without anything that it obeys. */
 export const printJsonText = (text: string): Effect.Effect<void> =>
-  write(`${here.columns === undefined ? text : harmlessJson(text)}\n`)
+  write(`${here().columns === undefined ? text : harmlessJson(text)}\n`)
 
 /** Writes a value as JSON: in one line for programs. */
 export const printJson = (value: unknown): Effect.Effect<void> => printJsonText(JSON.stringify(value))
 
 /** A heading. */
-export const heading = (text: string): string => painted(here, "bold", text)
+export const heading = (text: string): string => painted(here(), "bold", text)
 
 /** A time. */
-export const time = (millis: number): string => timeOf(here, millis)
+export const time = (millis: number): string => timeOf(here(), millis)
 
 /** A table. */
 export const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<Cell>>): string =>
-  tableIn(here, heads, rows)
+  tableIn(here(), heads, rows)
 
 /** What was found of a run, in a line. */
 export const finding = (what: string, run: string, text: string): string =>
-  labelled(here, status(what), 9, `${plain(run)}  ${plain(text)}`)
+  labelled(here(), status(what), 9, `${plain(run)}  ${plain(text)}`)

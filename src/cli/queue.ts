@@ -42,7 +42,7 @@ export const reviews = Effect.fnUntraced(function* (filter: Review.Filter, named
           item.risk,
           item.path.join(" / "),
           item.asked.join(", "),
-          item.final === undefined ? "it is decided" : `${timeOf(here, item.final.at)} ${item.final.action}`,
+          item.final === undefined ? "it is decided" : `${timeOf(here(), item.final.at)} ${item.final.action}`,
           item.held ? { text: stateOf(item), style: "red" } : stateOf(item),
           item.note
         ])
@@ -188,5 +188,5 @@ export const textOf = (look: Look, whole: Review.Whole, named: Named): string =>
 /** Shows one question in full. */
 export const review = Effect.fnUntraced(function* (id: string, named: Named, json: boolean) {
   const whole = yield* Review.get(id)
-  yield* json ? printJson(whole) : print(textOf(here, whole, named))
+  yield* json ? printJson(whole) : print(textOf(here(), whole, named))
 })

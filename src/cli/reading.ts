@@ -83,7 +83,7 @@ export const show = Effect.fnUntraced(function* (run: string, json: boolean) {
   const now = yield* Clock.currentTimeMillis
   const hash = events[0]?.hash ?? ""
   const shown = shownOf(read, outcome, standing, { hash, asked: open, decided, owner, now })
-  yield* json ? printJson(shown) : print(textOf(here, shown))
+  yield* json ? printJson(shown) : print(textOf(here(), shown))
 })
 
 /** Prints the rows of one run or of all. */
@@ -113,7 +113,7 @@ export const audit = Effect.fnUntraced(function* (
     .toSorted((one, other) => (run === undefined ? one.startedAt - other.startedAt : 0))
   if (form === "json") yield* printJson(rows)
   if (form === "table") {
-    yield* print(rows.length === 0 ? "no dispatches" : auditTable(here, rows, run === undefined))
+    yield* print(rows.length === 0 ? "no dispatches" : auditTable(here(), rows, run === undefined))
   }
   if (!some) yield* known(run, query)
   if (damaged) return yield* new Damaged()
@@ -147,7 +147,7 @@ export const trail = Effect.fnUntraced(function* (run: string, form: "table" | "
   const steps = Audit.trail(run)
   if (form === "json") return yield* printJson(yield* Stream.runCollect(steps))
   yield* Stream.runForEach(steps, (step) =>
-    form === "lines" ? printJsonText(JSON.stringify({ run, ...step })) : print(stepText(here, step))
+    form === "lines" ? printJsonText(JSON.stringify({ run, ...step })) : print(stepText(here(), step))
   )
 })
 

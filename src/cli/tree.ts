@@ -218,5 +218,5 @@ export const tree = Effect.fnUntraced(function* (run: string, at: number | undef
     })
   )
   const view = viewOf(state, named())
-  yield* json ? printJson(view) : print(treeText(here, view))
+  yield* json ? printJson(view) : print(treeText(here(), view))
 })

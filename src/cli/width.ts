@@ -9,8 +9,9 @@ const segmenter = new Intl.Segmenter("en", { granularity: "grapheme" })
 
 const ascii = /^[ -~]*$/
 
-// As a text: the flag is younger than the language that is compiled to.
-const picture = new RegExp("^\\p{RGI_Emoji}$", "v")
+// As a text: the flag is younger than the language that is compiled to. Made when first needed: that takes its time.
+let made: RegExp | undefined
+const picture = (): RegExp => (made ??= new RegExp("^\\p{RGI_Emoji}$", "v"))
 
 const unseen = /^[\p{Default_Ignorable_Code_Point}\p{M}\p{Cc}\p{Cf}]+$/u
 
@@ -19,7 +20,7 @@ const characters = (text: string): ReadonlyArray<string> =>
   Array.from(segmenter.segment(text), ({ segment }) => segment)
 
 const widthOfOne = (character: string): number =>
-  unseen.test(character) ? 0 : picture.test(character) ? 2 : eastAsianWidth(character.codePointAt(0) ?? 32)
+  unseen.test(character) ? 0 : picture().test(character) ? 2 : eastAsianWidth(character.codePointAt(0) ?? 32)
 
 /** How many columns a text takes that has no escape sequences in it. */
 export const widthOf = (text: string): number =>

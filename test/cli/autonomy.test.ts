@@ -8,10 +8,10 @@ import { type Autonomy, Baseline, Run, type RunEvent } from "espalier/run"
 
 import { type Change, reportOf, reportsText } from "../../src/cli/autonomy.ts"
 import { piped } from "../../src/cli/look.ts"
-import { withProcesses } from "../fixtures/real.ts"
+import { withCommand } from "../fixtures/real.ts"
 import { withJournal } from "../journal/fixtures/folder.ts"
 import { copied } from "../run/released.ts"
-import { espalier } from "./command.ts"
+import { espalier } from "./inside.ts"
 
 /** A finished run, in which so many of four tasks were accepted. */
 const measured = (run: string, startedAt: number, accepted: number, changes: ReadonlyArray<Change> = []) => {
@@ -62,7 +62,7 @@ describe("autonomy", () => {
     assert.strictEqual(reportOf([], baseline, 90_000), undefined)
   })
 
-  withProcesses(
+  withCommand(
     "R-219 records a baseline, compares with it, and refuses one that is none",
     () =>
       Effect.gen(function* () {
@@ -90,8 +90,8 @@ describe("autonomy", () => {
     120_000
   )
 
-  withProcesses(
-    "R-216 R-219 a tier is set from another process, once, and told with who and why",
+  withCommand(
+    "R-216 R-219 a tier is set by who does not carry the run out, once, and told with who and why",
     () =>
       Effect.gen(function* () {
         const journal = yield* copied

@@ -1,17 +1,12 @@
 /** The command as a process of its own. */
 import { execFile, spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 
-import { afterAll } from "@effect/vitest"
 import { Effect } from "effect"
 
-const main = join(import.meta.dirname, "../../src/cli/main.ts")
+import { compiled } from "../fixtures/compiled.ts"
 
-/** Where the processes of a test file find what they have compiled: most of the time of one is that. */
-const compiled = mkdtempSync(join(tmpdir(), "espalier-compiled-"))
-afterAll(() => rmSync(compiled, { recursive: true, force: true }))
+const main = join(import.meta.dirname, "../../src/cli/main.ts")
 
 /** What a process has left: its exit code and its lines. */
 export interface Left {
@@ -26,7 +21,7 @@ export const linesOf = (text: string): ReadonlyArray<string> => (text === "" ? [
 /** The words of `espalier ARGS`, and the environment that it needs for a journal. */
 export const invocation = (journal: string, args: ReadonlyArray<string>) => ({
   words: [process.execPath, "--conditions=@espalier/source", main, ...args],
-  env: { ESPALIER_JOURNAL: journal, NODE_COMPILE_CACHE: compiled }
+  env: { ...compiled, ESPALIER_JOURNAL: journal }
 })
 
 interface Options {
@@ -45,7 +40,7 @@ export const programme = (
     const child = execFile(
       process.execPath,
       ["--conditions=@espalier/source", file, ...args],
-      { env: { NODE_COMPILE_CACHE: compiled, ...env }, cwd, maxBuffer: 64 * 1024 * 1024 },
+      { env: { ...compiled, ...env }, cwd, maxBuffer: 64 * 1024 * 1024 },
       (error, out, err) => {
         const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1
         resume(Effect.succeed({ code, out: linesOf(out), err: linesOf(err) }))
@@ -72,7 +67,7 @@ export const begin = (journal: string, args: ReadonlyArray<string>, cwd: string)
   Effect.acquireRelease(
     Effect.sync((): Begun & { readonly kill: () => void } => {
       const child = spawn(process.execPath, ["--conditions=@espalier/source", main, ...args], {
-        env: { NODE_COMPILE_CACHE: compiled, ESPALIER_JOURNAL: journal },
+        env: { ...compiled, ESPALIER_JOURNAL: journal },
         cwd,
         stdio: ["ignore", "pipe", "pipe"]
       })

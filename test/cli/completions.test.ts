@@ -7,7 +7,8 @@ import { Effect } from "effect"
 
 import { withProcesses } from "../fixtures/real.ts"
 import { folder } from "../journal/fixtures/folder.ts"
-import { espalier, linesOf } from "./command.ts"
+import { linesOf } from "./command.ts"
+import { espalier } from "./inside.ts"
 
 const has = (shell: string): boolean => {
   try {

@@ -16,8 +16,8 @@ import {
   nodeCheck,
   ownerCheck
 } from "../../src/cli/doctor.ts"
-import { withProcesses } from "../fixtures/real.ts"
-import { espalier } from "./command.ts"
+import { withCommand } from "../fixtures/real.ts"
+import { espalier } from "./inside.ts"
 
 const now = 1_796_000_000_000
 const owner = { epoch: 1, name: "7@host", since: 0, heartbeatAt: now - 1_000, released: false }
@@ -81,7 +81,7 @@ describe("what a doctor says", () => {
 describe("espalier doctor", () => {
   const desk = (name: string) => join(import.meta.dirname, "desks", `${name}.ts`)
 
-  withProcesses(
+  withCommand(
     "R-503 looks at a journal and a desk, makes nothing, and tells no key",
     () =>
       Effect.gen(function* () {

@@ -6,10 +6,10 @@ import { Effect } from "effect"
 import { Journal } from "espalier/journal"
 import { Run } from "espalier/run"
 
-import { withProcesses } from "../fixtures/real.ts"
+import { withCommand } from "../fixtures/real.ts"
 import { connection, withJournal } from "../journal/fixtures/folder.ts"
 import { copied } from "../run/released.ts"
-import { espalier } from "./command.ts"
+import { espalier } from "./inside.ts"
 
 /** What is told of a journal that is as it was left. */
 const told = (args: ReadonlyArray<string>, options?: { readonly env?: Record<string, string> }) =>
@@ -36,7 +36,7 @@ describe("espalier", () => {
     ["size", ["size"]],
     ["help", ["--help"]]
   ]
-  withProcesses.each(shown)("R-304 R-309 prints what is in the journal: %s", ([name, args]) =>
+  withCommand.each(shown)("R-304 R-309 prints what is in the journal: %s", ([name, args]) =>
     Effect.gen(function* () {
       const journal = yield* copied
       // An older release did not list open reviews.
@@ -47,7 +47,7 @@ describe("espalier", () => {
     })
   )
 
-  withProcesses(
+  withCommand(
     "R-304 prints JSON where it is asked to, and one document of it",
     () =>
       Effect.gen(function* () {
@@ -114,7 +114,7 @@ describe("espalier", () => {
       "espalier: there is no journal at /nowhere/journal.db; name one with"
     ]
   ]
-  withProcesses.each(refused)("R-304 says what is wrong: %j", ([args, expected, message]) =>
+  withCommand.each(refused)("R-304 says what is wrong: %j", ([args, expected, message]) =>
     Effect.gen(function* () {
       const { code, err, out } = yield* told(args)
       assert.strictEqual(code, expected)
@@ -124,7 +124,7 @@ describe("espalier", () => {
     })
   )
 
-  withProcesses("R-304 never makes a journal where there is none to look at", () =>
+  withCommand("R-304 never makes a journal where there is none to look at", () =>
     Effect.gen(function* () {
       const journal = join(dirname(yield* copied), "other.db")
       const { code } = yield* espalier(journal, ["runs"])
@@ -133,7 +133,7 @@ describe("espalier", () => {
     })
   )
 
-  withProcesses(
+  withCommand(
     "R-304 finds a changed event, and a cut end against the head that was kept",
     () =>
       Effect.gen(function* () {
@@ -163,7 +163,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-304 carries a run into another journal, whole, once, and with its artefacts",
     () =>
       Effect.gen(function* () {
@@ -204,7 +204,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-308 rebuilds the lists of a journal that has lost them",
     () =>
       Effect.gen(function* () {
@@ -222,7 +222,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-304 finds an artefact that is gone, and one that was altered, and names run and hash",
     () =>
       Effect.gen(function* () {
@@ -249,7 +249,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-304 says which artefacts an export leaves out, and what an import lacks",
     () =>
       Effect.gen(function* () {
@@ -271,7 +271,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-308 says what differs, and leaves a finished run finished whose end is not there, unless told otherwise",
     () =>
       Effect.gen(function* () {
@@ -295,7 +295,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-309 shows who carries a run out, and a decision that is not taken in yet",
     () =>
       Effect.gen(function* () {
@@ -317,7 +317,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-304 a day lasts until its end, and a name that nobody has is told",
     () =>
       Effect.gen(function* () {
@@ -337,7 +337,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-304 what is wrong is JSON where JSON is asked for",
     () =>
       Effect.gen(function* () {
@@ -354,7 +354,7 @@ describe("espalier", () => {
     many
   )
 
-  withProcesses("R-304 D62 goes on past a run that cannot be read, and says so with its exit code", () =>
+  withCommand("R-304 D62 goes on past a run that cannot be read, and says so with its exit code", () =>
     Effect.gen(function* () {
       const journal = yield* copied
       const database = yield* connection(journal)

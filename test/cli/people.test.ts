@@ -9,11 +9,12 @@ import { Run } from "espalier/run"
 
 import { widthOf } from "../../src/cli/width.ts"
 import { describeWithPostgres } from "../fixtures/postgresServer.ts"
-import { withProcesses } from "../fixtures/real.ts"
+import { withCommand, withProcesses } from "../fixtures/real.ts"
 import { folder } from "../journal/fixtures/folder.ts"
 import { freshSchema, serverOfThisFile } from "../journal/fixtures/postgres.ts"
-import { begin, espalier, type Left } from "./command.ts"
+import { begin, espalier as inProcess, type Left } from "./command.ts"
 import works from "./desks/works.ts"
+import { espalier } from "./inside.ts"
 import { describeInTerminal, inTerminal } from "./terminal.ts"
 
 /** Many processes, one after the other. */
@@ -56,7 +57,7 @@ const [one, other] = ["r1/review/1", "r1/review/2"]
 const only = ({ out }: Left) => JSON.parse(out[0] ?? assert.fail("nothing was printed"))
 
 describe("espalier and people", () => {
-  withProcesses(
+  withCommand(
     "R-503 R-306 lists what is asked, shows one, takes a decision in words and in JSON, and says how to go on",
     () =>
       Effect.gen(function* () {
@@ -112,7 +113,7 @@ describe("espalier and people", () => {
     [["reviews", "--after", "x"], 1, "espalier: --after must be what the page before says, is x"],
     [["aprove", one], 1, "did you mean approve?"]
   ]
-  withProcesses(
+  withCommand(
     "R-503 says what is wrong, and then nothing is decided",
     () =>
       Effect.gen(function* () {
@@ -137,7 +138,7 @@ describe("espalier and people", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-503 R-306 decides several at once, and says what became of each",
     () =>
       Effect.gen(function* () {
@@ -153,7 +154,7 @@ describe("espalier and people", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-503 R-306 claims, extends, reassigns and withdraws, by those whom a directory knows",
     () =>
       Effect.gen(function* () {
@@ -246,15 +247,18 @@ describeInTerminal("espalier and people in a terminal", () => {
   withProcesses("R-503 prints the list and a question within the columns of the terminal", () =>
     Effect.gen(function* () {
       const { journal } = yield* asked
+      const plain = { NO_COLOR: "1" }
+      const read = yield* inTerminal(journal, ["review", one], { columns: 60, env: plain })
       for (const [args, columns] of [
         [["reviews"], 60],
         [["reviews"], 140],
         [["review", one], 60]
       ] as const) {
-        const { code, out } = yield* inTerminal(journal, args, { columns, env: { NO_COLOR: "1" } })
-        assert.strictEqual(code, 0)
+        const { code, err, out } = yield* espalier(journal, args, { columns, env: plain })
+        assert.deepStrictEqual([code, err], [0, []])
         const wide = out.filter((line) => widthOf(line) > columns)
         assert.deepStrictEqual(wide, [], args.join(" "))
+        if (args[0] === "review") assert.deepStrictEqual(steady(read.out), steady(out))
       }
     })
   )
@@ -264,7 +268,7 @@ describeWithPostgres("espalier and people with a journal in PostgreSQL", () => {
   const server = serverOfThisFile()
 
   withProcesses(
-    "R-503 R-306 a run of a process that has ended is listed, decided, and taken up by three others",
+    "R-503 R-306 a run of a process that has ended is listed, decided, and taken up by another one",
     () =>
       Effect.gen(function* () {
         const path = yield* folder
@@ -279,7 +283,8 @@ describeWithPostgres("espalier and people with a journal in PostgreSQL", () => {
           [code, JSON.parse(out[0]!).map(({ heard }: { heard: string }) => heard)],
           [0, ["left", "left"]]
         )
-        assert.strictEqual(only(yield* say("resume", "r1", "--json")).status, "completed")
+        const resumed = yield* inProcess(journal, ["resume", "r1", "--json"], { cwd: path })
+        assert.strictEqual(only(resumed).status, "completed")
       }),
     many
   )

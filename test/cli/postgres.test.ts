@@ -2,14 +2,14 @@ import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 
 import { describeWithPostgres } from "../fixtures/postgresServer.ts"
-import { withProcesses } from "../fixtures/real.ts"
+import { withCommand } from "../fixtures/real.ts"
 import { freshSchema, opened, serverOfThisFile } from "../journal/fixtures/postgres.ts"
-import { espalier } from "./command.ts"
+import { espalier } from "./inside.ts"
 
 describeWithPostgres("espalier and a journal in PostgreSQL", () => {
   const server = serverOfThisFile()
 
-  withProcesses(
+  withCommand(
     "R-304 looks into the schema that its URL or its flag names, and into no other one",
     () =>
       Effect.gen(function* () {

@@ -5,8 +5,9 @@ import { join } from "node:path"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 
-import { withProcesses } from "../fixtures/real.ts"
-import { begin, espalier, type Left, programme } from "./command.ts"
+import { withCommand, withProcesses } from "../fixtures/real.ts"
+import { begin, espalier as inProcess, type Left, programme } from "./command.ts"
+import { espalier } from "./inside.ts"
 
 /** Many processes, one after the other. */
 const many = 180_000
@@ -42,7 +43,7 @@ describe("espalier run", () => {
     ["run-failed", ["--input", input("badly", "badly")], 12],
     ["run-waiting", ["--input", input("well", "well"), "--tier", "low"], 10]
   ]
-  withProcesses.each(shown)(
+  withCommand.each(shown)(
     "R-503 carries a run out, tells how it goes, and how it was left: %s",
     ([name, args, expected]) =>
       Effect.gen(function* () {
@@ -53,7 +54,7 @@ describe("espalier run", () => {
       })
   )
 
-  withProcesses(
+  withCommand(
     "R-503 prints the outcome as one JSON; what the desk prints is not part of it",
     () =>
       Effect.gen(function* () {
@@ -87,7 +88,7 @@ describe("espalier run", () => {
     [["--input", input("well", "well"), "--id", "a/b"], 2, "id must be letters, digits"],
     [["--input", input("well", "well"), "--tier", "high"], 1, "high"]
   ]
-  withProcesses.each(refused)(
+  withCommand.each(refused)(
     "R-503 says what is wrong with what a run is to begin with: %j",
     ([args, expected, message]) =>
       Effect.gen(function* () {
@@ -149,11 +150,11 @@ describe("espalier run", () => {
   withProcesses("R-503 a module that has no desk is refused, and a desk may be an effect that holds something", () =>
     Effect.gen(function* () {
       const { journal, path } = yield* folder
-      const none = yield* espalier(journal, ["run", desk("named"), "--json"], { cwd: path })
+      const none = yield* inProcess(journal, ["run", desk("named"), "--json"], { cwd: path })
       assert.deepStrictEqual([none.code, none.out, none.err.length], [2, [], 1])
       assert.include(JSON.parse(none.err[0]!).error, "must export a desk")
       const args = ["run", desk("effect"), "--input", input("well", "well"), "--json"]
-      const { code, err, out } = yield* espalier(journal, args, { cwd: path })
+      const { code, err, out } = yield* inProcess(journal, args, { cwd: path })
       assert.deepStrictEqual([code, JSON.parse(out[0]!).status, err], [0, "completed", ["taken", "given back"]])
     })
   )
@@ -184,7 +185,7 @@ describe("espalier resume", () => {
           ]
         )
         writeFileSync(join(path, "go"), "")
-        const { code, out } = yield* espalier(journal, ["resume", "r1", ...own], { cwd: path })
+        const { code, out } = yield* inProcess(journal, ["resume", "r1", ...own], { cwd: path })
         assert.strictEqual(code, 0)
         assert.deepStrictEqual(steady(out), golden("resume"))
         const again = yield* espalier(journal, ["resume", "r1", "--json", ...own], { cwd: path })
@@ -224,7 +225,8 @@ describe("espalier resume", () => {
         assert.strictEqual((yield* resume("--module", works)).code, 10)
         yield* espalier(journal, ["cancel", "r1", "--by", "ada"])
         writeFileSync(join(path, "desk.ts"), text("2"))
-        const newer = yield* resume()
+        // A process loads a module once.
+        const newer = yield* inProcess(journal, ["resume", "r1"], { cwd: path })
         assert.strictEqual(newer.code, 2)
         assert.match(newer.err[0]!, /began with works 1 \(\w{12}\) and cannot go on with works 2 \(\w{12}\)/)
         const unknown = yield* espalier(journal, ["resume", "r2"], { cwd: path })

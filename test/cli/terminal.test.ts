@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-import { assert } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 
 import { widthOf } from "../../src/cli/width.ts"
-import { withProcesses } from "../fixtures/real.ts"
+import { withCommand, withProcesses } from "../fixtures/real.ts"
 import { connection } from "../journal/fixtures/folder.ts"
 import { copied } from "../run/released.ts"
-import { espalier } from "./command.ts"
+import { espalier } from "./inside.ts"
 import { describeInTerminal, inTerminal } from "./terminal.ts"
 
 /** An escape is shown as a word, so that it can be read. */
@@ -25,8 +25,12 @@ const bare = (text: string): string => text.replaceAll(styled, "")
 /** Many processes, one after the other. */
 const many = 180_000
 
-describeInTerminal("espalier in a terminal", () => {
-  withProcesses.each([
+/** What is printed where standard output says that it is a terminal of that width. */
+const inColumns = (journal: string, args: ReadonlyArray<string>, columns: number, env: Record<string, string> = {}) =>
+  espalier(journal, args, { columns, env: { TERM: "xterm-256color", ...env } })
+
+describe("espalier in the columns of a terminal", () => {
+  withCommand.each([
     ["runs", ["runs"], 60],
     ["runs", ["runs"], 120],
     ["show", ["show", "waiting"], 60],
@@ -39,8 +43,8 @@ describeInTerminal("espalier in a terminal", () => {
     ["trail", ["audit", "stumbled", "--trail"], 120]
   ] as const)("R-503 prints %s as %j in %d columns", ([name, args, columns]) =>
     Effect.gen(function* () {
-      const { code, out } = yield* inTerminal(yield* copied, args, { columns })
-      assert.strictEqual(code, 0)
+      const { code, err, out } = yield* inColumns(yield* copied, args, columns)
+      assert.deepStrictEqual([code, err], [0, []])
       assert.isTrue(
         out.every((line) => widthOf(bare(line)) <= columns),
         seen(out)
@@ -49,13 +53,13 @@ describeInTerminal("espalier in a terminal", () => {
     })
   )
 
-  withProcesses(
+  withCommand(
     "R-503 has colours in a terminal that has not asked for plain text, and in no pipe that has not asked for them",
     () =>
       Effect.gen(function* () {
         const journal = yield* copied
         const terminal = (env: Record<string, string> = {}) =>
-          Effect.map(inTerminal(journal, ["runs"], { columns: 120, env }), ({ out }) => out.join("\n"))
+          Effect.map(inColumns(journal, ["runs"], 120, env), ({ out }) => out.join("\n"))
         const pipe = (env: Record<string, string> = {}) =>
           Effect.map(espalier(journal, ["runs"], { env }), ({ out }) => out.join("\n"))
         assert.include(yield* terminal(), "\u001B[32mcompleted\u001B[39m")
@@ -67,14 +71,14 @@ describeInTerminal("espalier in a terminal", () => {
         assert.include(forced, "\u001B[32mcompleted\u001B[39m")
         // Only the colours differ: in a pipe nothing is shortened.
         assert.strictEqual(bare(forced), yield* pipe())
-        const help = (env: Record<string, string> = {}) => inTerminal(journal, ["--help"], { columns: 120, env })
+        const help = (env: Record<string, string> = {}) => inColumns(journal, ["--help"], 120, env)
         assert.include((yield* help()).out.join("\n"), "\u001B[")
         assert.notInclude((yield* help({ NO_COLOR: "1" })).out.join("\n"), "\u001B")
       }),
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-503 nothing that a worker or a journal says is obeyed by the terminal",
     () =>
       Effect.gen(function* () {
@@ -98,17 +102,31 @@ describeInTerminal("espalier in a terminal", () => {
           ["verify"],
           ["rebuild", "--dry-run"]
         ]) {
-          const { out } = yield* inTerminal(journal, args, { columns: 120 })
-          const text = bare(out.join("\n"))
+          const { err, out } = yield* inColumns(journal, args, 120)
+          const text = bare([...out, ...err].join("\n"))
           assert.isAbove(text.length, 0)
           // oxlint-disable-next-line no-control-regex -- it is what is looked for.
           assert.notMatch(text, /[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u202E]/, args.join(" "))
         }
-        const { out } = yield* inTerminal(journal, ["audit", "stumbled", "--json"], { columns: 120 })
+        const { out } = yield* inColumns(journal, ["audit", "stumbled", "--json"], 120)
         const piped = yield* espalier(journal, ["audit", "stumbled", "--json"])
         assert.deepStrictEqual(JSON.parse(out.join("")), JSON.parse(piped.out.join("")))
         assert.include(piped.out.join(""), "\u009B")
       }),
     many
+  )
+})
+
+describeInTerminal("espalier in a terminal", () => {
+  withProcesses("R-503 knows its columns and its colours, with the output and with the help", () =>
+    Effect.gen(function* () {
+      const journal = yield* copied
+      for (const args of [["audit", "stumbled"], ["--help"]]) {
+        const { code, out } = yield* inTerminal(journal, args, { columns: 60 })
+        assert.strictEqual(code, 0)
+        assert.deepStrictEqual(out, (yield* inColumns(journal, args, 60)).out)
+        assert.include(out.join("\n"), "\u001B[")
+      }
+    })
   )
 })

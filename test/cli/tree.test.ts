@@ -6,11 +6,11 @@ import { Fake } from "espalier/testing"
 import { treeIn } from "../../src/cli/drawing.ts"
 import { piped } from "../../src/cli/look.ts"
 import { naming, treeText, viewOf } from "../../src/cli/tree.ts"
-import { withProcesses } from "../fixtures/real.ts"
+import { withCommand } from "../fixtures/real.ts"
 import { memory, task } from "../run/desks.ts"
 import { begin, deskOf, options } from "../run/living.ts"
 import { copied } from "../run/released.ts"
-import { espalier } from "./command.ts"
+import { espalier } from "./inside.ts"
 
 /** A run of the journal as a tree, after an event or as it is. */
 const drawn = (at?: number) =>
@@ -75,7 +75,7 @@ describe("tree", () => {
       }).pipe(memory)
   )
 
-  withProcesses("R-503 is printed as of an event, and as JSON", () =>
+  withCommand("R-503 is printed as of an event, and as JSON", () =>
     Effect.gen(function* () {
       const journal = yield* copied
       const { out } = yield* espalier(journal, ["tree", "stumbled", "--at", "4", "--json"])

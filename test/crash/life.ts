@@ -48,7 +48,7 @@ export const begin = (settings: Settings, { cache, script }: Manner): Effect.Eff
     const file = script ?? (yield* Effect.promise(() => bundled(program)))
     const child = spawn(process.execPath, ["--conditions=@espalier/source", file, JSON.stringify(settings)], {
       stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, NODE_COMPILE_CACHE: cache }
+      env: { NODE_COMPILE_CACHE: cache, ...process.env }
     })
     let last = ""
     let told = ""

@@ -9,8 +9,8 @@ import { Desk, Reviewers, Run } from "espalier/run"
 
 import desk from "../../examples/approval/desk.ts"
 import people from "../../examples/approval/people.json" with { type: "json" }
-import { espalier } from "../cli/command.ts"
-import { withProcesses } from "../fixtures/real.ts"
+import { espalier } from "../cli/inside.ts"
+import { withCommand, withProcesses } from "../fixtures/real.ts"
 import { program } from "./patterns.ts"
 
 /** Many processes, one after the other. */
@@ -71,7 +71,7 @@ describe("the desk that asks people", () => {
     many
   )
 
-  withProcesses(
+  withCommand(
     "R-306 what somebody decides is looked at by the directory of whoever carries the run out",
     () =>
       Effect.gen(function* () {
