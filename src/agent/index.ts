@@ -5,9 +5,10 @@
  */
 export * as ContextWindow from "./ContextWindow.ts"
 export * as CostModel from "./CostModel.ts"
+export * as Gateway from "./Gateway.ts"
 export * as Memory from "./Memory.ts"
-export * as ModelAnswer from "./ModelAnswer.ts"
 export * as Meter from "./Meter.ts"
+export * as ModelAnswer from "./ModelAnswer.ts"
 export * as ModelCall from "./ModelCall.ts"
 export * as ModelFailure from "./ModelFailure.ts"
 export * as ModelPlanner from "./ModelPlanner.ts"
