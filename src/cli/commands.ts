@@ -86,7 +86,7 @@ const running = Command.make(
             as: Option.getOrUndefined(as),
             people: peopleOf(Option.getOrUndefined(people))
           },
-          named,
+          { ...named, people: Option.getOrUndefined(people) },
           json
         ),
       true
@@ -114,7 +114,7 @@ const resuming = Command.make(
       carrying.resume(
         run,
         { module: Option.getOrUndefined(module), people: peopleOf(Option.getOrUndefined(people)) },
-        named,
+        { ...named, module: Option.getOrUndefined(module), people: Option.getOrUndefined(people) },
         json
       )
     )
@@ -354,8 +354,8 @@ const doctoring = Command.make(
     )
 ).pipe(
   Command.withDescription(
-    "Checks what runs need, and says what to do: Node, packages, the journal, its disk and owner, the clock, the key of a " +
-      "model, a desk. Exit codes: 0 nothing fails, 3 something does, 4 the journal cannot be used"
+    "Checks what runs need, and says what to do: Node, packages, the journal, its disk and owner, the clock, a " +
+      "desk. Exit codes: 0 nothing fails, 3 something does, 4 the journal cannot be used"
   ),
   Command.withShortDescription("Checks what runs need, and says what to do")
 )

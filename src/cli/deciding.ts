@@ -23,7 +23,7 @@ import { isAlive } from "./carried.ts"
 import { Ended, Misused, Refused } from "./failures.ts"
 import { refused as fileRefused } from "./files.ts"
 import { print, printJson } from "./printing.ts"
-import { commandText, type Named, userName } from "./running.ts"
+import { type Named, resumeText, userName } from "./running.ts"
 
 /** Who says something, by whom it is looked up, and whether JSON was asked for. */
 export interface Speaker {
@@ -135,7 +135,7 @@ const after = Effect.fnUntraced(function* (review: string, { heard }: Came, name
   const run = runOf(review)
   const { items } = yield* Review.queue({ run })
   const waits = items.filter((item) => !item.word && item.review !== review).map((item) => item.review)
-  const resume = commandText(["resume", run], named)
+  const resume = resumeText(run, named)
   if (!isAlive(owner, yield* Clock.currentTimeMillis)) return { waits, resume }
   // One that does not hear may have died a moment ago.
   return { waits, carried: owner.name, ...(heard === "left" ? { resume } : {}) }
@@ -232,7 +232,7 @@ export const decide = <E>(
       ...(done.heard === "left" && whole.quorum > 1 ? { need: whole.quorum } : {}),
       ...done,
       ...(does === undefined ? {} : { does }),
-      ...(yield* after(id, done, named))
+      ...(yield* after(id, done, { ...named, people: speaker.people }))
     }
     yield* tell(told, results[decision], json, understood)
   }).pipe(Effect.provide(peopleOf(speaker.people)))
@@ -255,7 +255,14 @@ export const decideAll = (
       const came = "result" in one ? cameOf(one.result) : yield* refusedAs(one.refused)
       const taken = came.heard === "left" && (yield* takenIn(id))
       const done = taken ? madeOf({ by, decision }, yield* Review.get(id)) : came
-      told.push({ review: id, run: runOf(id), said: decision, by, ...done, ...(yield* after(id, done, named)) })
+      told.push({
+        review: id,
+        run: runOf(id),
+        said: decision,
+        by,
+        ...done,
+        ...(yield* after(id, done, { ...named, people: speaker.people }))
+      })
     }
     if (json) yield* printJson(told)
     else {
@@ -299,7 +306,7 @@ export const handle = (
       by,
       ...done,
       ...(does === undefined ? {} : { does }),
-      ...(yield* after(id, done, named))
+      ...(yield* after(id, done, { ...named, people: speaker.people }))
     }
     yield* tell(told, result, json)
   }).pipe(Effect.provide(peopleOf(speaker.people)))

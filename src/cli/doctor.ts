@@ -103,12 +103,6 @@ export const diskCheck = (free: number): Check => {
       : ok("disk", told)
 }
 
-/** Whether there is a key. What it is nobody is told. */
-export const keyCheck = (key: string | undefined): Check =>
-  key === undefined || key.trim() === ""
-    ? warned("key", "there is no ANTHROPIC_API_KEY", "set it where a desk asks that model")
-    : ok("key", "ANTHROPIC_API_KEY is set")
-
 /** Who owns the journal. */
 export const ownerCheck = (owner: Owner | undefined, now: number): Check =>
   owner === undefined || owner.released || isAlive(owner, now)
@@ -274,7 +268,6 @@ export const doctor = Effect.fnUntraced(function* (module: string | undefined, n
     ...here(),
     ...checks,
     clockCheck(yield* Clock.currentTimeMillis, last, server),
-    keyCheck(process.env["ANTHROPIC_API_KEY"]),
     ...(module === undefined ? [] : yield* ofDesk(module))
   ]
   const code = exitOf(all)

@@ -42,10 +42,15 @@ import * as Progress from "./progress.ts"
 import { demand } from "./reading.ts"
 import { status as styled } from "./table.ts"
 
-/** Which journal was named, and how: whoever goes on has to name it again. */
+/**
+ * Which journal was named, and how: whoever goes on has to name it again. So has whoever takes a run up with `module` and
+ * `people`, where they were named.
+ */
 export interface Named {
   readonly journal: Option.Option<string>
   readonly schema: Option.Option<string>
+  readonly module?: string | undefined
+  readonly people?: string | undefined
 }
 
 const bare = /^[\w@%+=:,./-]+$/
@@ -156,7 +161,15 @@ export const beside = (progress: Pick<Progress.Progress, "above">): Effect.Effec
 const screenOf = (json: boolean): Progress.Screen | undefined =>
   !json ? process.stdout : process.stderr.isTTY ? process.stderr : undefined
 
-const resumeText = (run: string, named: Named): string => commandText(["resume", run], named)
+/** The command that takes a run up. */
+export const resumeText = (run: string, named: Named): string => {
+  const { module, people } = named
+  const flags = [
+    ...(module === undefined ? [] : ["--module", module]),
+    ...(people === undefined ? [] : ["--people", people])
+  ]
+  return commandText(["resume", run, ...flags], named)
+}
 
 /** Says how to go on with a run that was put down because somebody stopped this process. */
 const tellSuspended = (run: string, named: Named) =>

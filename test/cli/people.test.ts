@@ -183,7 +183,10 @@ describe("espalier and people", () => {
         const no = yield* say("approve", one, "--as", "ann", ...people)
         assert.deepStrictEqual([no.code, no.err.length], [2, 1])
         assert.include(no.err[0], "is refused (not-a-reviewer)")
-        assert.strictEqual((yield* say("approve", one, "--as", "rob", ...people)).code, 0)
+        const yes = yield* say("approve", one, "--as", "rob", ...people)
+        assert.strictEqual(yes.code, 0)
+        // With the directory that the decision was made by; the one of the process is what counts.
+        assert.include(yes.out.join("\n"), `espalier resume r1 --people ${people[1]}`)
         assert.strictEqual((yield* say("withdraw", other, "--why", "no need", "--as", "ann")).code, 0)
         const resumed = yield* say("resume", "r1", "--json")
         assert.deepStrictEqual(

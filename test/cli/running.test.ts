@@ -222,7 +222,12 @@ describe("espalier resume", () => {
         assert.strictEqual(other.code, 2)
         assert.include(other.err[0], "the run r1 is one of the desk works, and the module")
         assert.include(other.err[0], "has the desk counting")
-        assert.strictEqual((yield* resume("--module", works)).code, 10)
+        writeFileSync(join(path, "people.json"), "{}")
+        const named = yield* resume("--module", works, "--people", "people.json")
+        assert.deepStrictEqual(
+          [named.code, named.out.at(-1)],
+          [10, `go on then with: espalier resume r1 --module ${works} --people people.json`]
+        )
         yield* espalier(journal, ["cancel", "r1", "--by", "ada"])
         writeFileSync(join(path, "desk.ts"), text("2"))
         // A process loads a module once.
