@@ -206,7 +206,7 @@ export interface Event {
  * - `estimated`: tokens as estimated, without correction: what {@link calibrate} takes. `tokens`: with it, or as counted.
  * - `counted`: whether the provider has counted them.
  * - `utilisation`: the share of the window that is used, 1 for a full one.
- * - `dropped`: the results that were taken out by this, for whoever answers when they are to be read again.
+ * - `dropped`: the results that were taken out by this, to be read again (`DroppedResults`).
  *
  * @category models
  * @since 0.1.0

@@ -5,6 +5,7 @@
  */
 export * as ContextWindow from "./ContextWindow.ts"
 export * as CostModel from "./CostModel.ts"
+export * as DroppedResults from "./DroppedResults.ts"
 export * as Gateway from "./Gateway.ts"
 export * as Memory from "./Memory.ts"
 export * as Meter from "./Meter.ts"
