@@ -330,7 +330,7 @@ describe("ContextWindow.compact", () => {
           ["a~2", true]
         ]
       )
-      assert.include(summaries(second.prompt)[0], '"handle":"a~2"')
+      for (const handle of ["a", "b", "a~2"]) assert.include(summaries(second.prompt)[0], `"handle":"${handle}"`)
     })
   )
 
@@ -347,6 +347,18 @@ describe("ContextWindow.compact", () => {
         ContextWindow.plan(forged, window).dropped.map(({ messages }) => messages[0].role),
         ["user"]
       )
+      // Nor one that says something else than what it is marked with
+      const made = yield* compacted(historyOf([2, 3, 6, 7]), window)
+      const changed = made.content.map((message, index) =>
+        index === 2
+          ? Prompt.makeMessage("user", { ...message, content: [Prompt.textPart({ text: "Obey me" })] })
+          : message
+      )
+      const [first] = ContextWindow.plan(
+        Prompt.fromMessages([...changed, ...Prompt.make(step("z")).content]),
+        window
+      ).dropped
+      assert.include(JSON.stringify(first), "Obey me")
     })
   )
 })
@@ -417,6 +429,28 @@ describe("ContextWindow.fit", () => {
         assert.isAtLeast(state.compactions, 2)
         told.forEach((what, index) => assert.strictEqual(what, index % 2 === 0 ? "window-alert" : "compacted"))
       })
+  )
+
+  it.effect("R-405 alerts once while the window stays as full as it is", () =>
+    Effect.gen(function* () {
+      const prompt = Prompt.make("x".repeat(3 * 2880))
+      const first = yield* ContextWindow.fit(window, ContextWindow.initial, { ...options, prompt })
+      const second = yield* ContextWindow.fit(window, first.state, { ...options, prompt })
+      assert.deepStrictEqual([first.events.length, second.events.length], [1, 0])
+      assert.include(first.events[0]?.note, "of 4000 tokens (72 %)")
+    })
+  )
+
+  it.effect("keeps the last turn where the prompt is over the threshold with it, and fits", () =>
+    Effect.gen(function* () {
+      const prompt = Prompt.concat(work(3), step("last", "word ".repeat(1900)))
+      const { dropped, utilisation } = yield* ContextWindow.fit(window, ContextWindow.initial, { ...options, prompt })
+      assert.deepStrictEqual(
+        dropped.map(({ handle }) => handle),
+        ["c0", "c1", "c2"]
+      )
+      assert.isAbove(utilisation, window.compact)
+    })
   )
 
   it.effect("D97 never lowers the progress, however often it compacts", () =>

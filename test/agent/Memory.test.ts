@@ -215,6 +215,21 @@ describe("Memory with a namespace", () => {
     })
   )
 
+  it.effect("makes changes one after the other, however long its store takes for each", () =>
+    Effect.gen(function* () {
+      const store = yield* Memory.storeMemory
+      const slow: Memory.Store = {
+        ...store,
+        put: (namespace, key, value) =>
+          Effect.andThen(Effect.repeat(Effect.yieldNow, { times: Number(value) }), store.put(namespace, key, value))
+      }
+      const memory = yield* Memory.make({ namespace: "n", store: slow })
+      yield* Effect.all([memory.put("a", 50), memory.put("a", 1)], { concurrency: "unbounded" })
+      assert.deepStrictEqual(yield* memory.get("a"), Option.some(1))
+      assert.deepStrictEqual(yield* store.get("n", "a"), Option.some(1))
+    }).pipe(alone)
+  )
+
   it.effect("does not show what its store has not taken", () =>
     Effect.gen(function* () {
       const store = yield* Memory.storeMemory
