@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+export * as Agent from "./Agent.ts"
 export * as ContextWindow from "./ContextWindow.ts"
 export * as CostModel from "./CostModel.ts"
 export * as DroppedResults from "./DroppedResults.ts"
@@ -21,3 +22,4 @@ export * as PromptCheck from "./PromptCheck.ts"
 export * as RecordedModel from "./RecordedModel.ts"
 export * as Sandbox from "./Sandbox.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"
+export * as ToolScope from "./ToolScope.ts"

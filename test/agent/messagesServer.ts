@@ -3,7 +3,6 @@
  */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
-import { clearInterval, setInterval } from "node:timers"
 
 import { Deferred, Effect, Queue, type Scope } from "effect"
 
@@ -13,8 +12,6 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as events, one after the other. A text is sent as it is. */
   readonly events?: ReadonlyArray<object | string>
-  /** Milliseconds between two events. Default none: they are sent at once. */
-  readonly every?: number
   /** Sent as it is, instead of events. */
   readonly body?: string
   /** What comes after that: the end, a broken connection, or nothing more. `hang` says nothing at all. Default `end`. */
@@ -64,25 +61,10 @@ export const serve = (...answers: ReadonlyArray<Answer>): Effect.Effect<Messages
           "request-id": `req_${number + 1}`,
           ...answer.headers
         })
-        const finish = () => {
-          if ((answer.after ?? "end") === "end") outgoing.end()
-          else if (answer.after === "cut") outgoing.destroy()
-        }
-        if (answer.every === undefined) {
-          outgoing.write(answer.body ?? (answer.events ?? []).map(frame).join("") + ": sent\n", finish)
-          return
-        }
-        const left = [...(answer.events ?? [])]
-        const timer = setInterval(() => {
-          const event = left.shift()
-          if (event !== undefined) {
-            outgoing.write(frame(event))
-          } else {
-            clearInterval(timer)
-            finish()
-          }
-        }, answer.every)
-        outgoing.on("close", () => clearInterval(timer))
+        outgoing.write(answer.body ?? (answer.events ?? []).map(frame).join(""), () => {
+          if (answer.after === "cut") outgoing.destroy()
+        })
+        if ((answer.after ?? "end") === "end") outgoing.end()
       })
     })
     yield* Effect.acquireRelease(listen(server), () => shut(server))

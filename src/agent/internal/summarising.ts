@@ -7,6 +7,7 @@
  */
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
+import * as Prompt from "effect/ai/Prompt"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -66,24 +67,33 @@ const recordOf = ({ earlier, task, turns }: Work, limit: number): string => {
 
 const isBlank = (text: string): boolean => text.trim() === ""
 
-/** @since 0.1.0 */
-export const byModel = (
+/** What a model is asked for a summary, and the form that its answer has to have. */
+export interface Asked {
+  readonly prompt: Prompt.Prompt
+  readonly schema: typeof Answer
+  readonly objectName: string
+  readonly outputLimit: number
+}
+
+/** Asks for it by `ask`, which says in short why when there is no answer. @since 0.1.0 */
+export const asking = <R>(
   work: Work,
-  options: { readonly maxInput: number; readonly maxTokens: number }
-): Effect.Effect<Summary, never, LanguageModel.LanguageModel> =>
+  options: { readonly maxInput: number; readonly maxTokens: number },
+  ask: (asked: Asked) => Effect.Effect<typeof Answer.Type, string, R>
+): Effect.Effect<Summary, never, R> =>
   Effect.suspend(() => {
     const own = mechanical(work)
     const fallback = (why: string): Summary => ({ ...own, note: `No model has made this summary: ${why}` })
-    return LanguageModel.generateObject({
-      prompt: [
+    return ask({
+      prompt: Prompt.make([
         { role: "system", content: instructions },
         { role: "user", content: recordOf(work, options.maxInput) }
-      ],
+      ]),
       schema: Answer,
-      objectName: "summary"
+      objectName: "summary",
+      outputLimit: options.maxTokens
     }).pipe(
-      Effect.provideService(OutputLimit, options.maxTokens),
-      Effect.map(({ value: { done, remaining, state } }): Summary => {
+      Effect.map(({ done, remaining, state }): Summary => {
         const lists = {
           done: done.filter((each) => !isBlank(each)),
           remaining: remaining.filter((each) => !isBlank(each))
@@ -92,6 +102,21 @@ export const byModel = (
           ? fallback("its answer was empty")
           : { ...own, ...lists, state, by: "model" }
       }),
-      Effect.catch((error: AiError.AiError) => Effect.succeed(fallback(error.reason._tag)))
+      Effect.catch((why: string) => Effect.succeed(fallback(why)))
     )
   })
+
+/** Asks the language model around. @since 0.1.0 */
+export const byModel = (
+  work: Work,
+  options: { readonly maxInput: number; readonly maxTokens: number }
+): Effect.Effect<Summary, never, LanguageModel.LanguageModel> =>
+  asking(work, options, ({ objectName, outputLimit, prompt, schema }) =>
+    LanguageModel.generateObject({ prompt, schema, objectName }).pipe(
+      Effect.provideService(OutputLimit, outputLimit),
+      Effect.mapBoth({
+        onFailure: (error: AiError.AiError) => error.reason._tag,
+        onSuccess: ({ value }) => value
+      })
+    )
+  )
