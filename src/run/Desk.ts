@@ -28,6 +28,7 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as EffectResult from "effect/Result"
@@ -96,6 +97,7 @@ export interface Desk<in Input = never, out R = unknown> {
   readonly aggregate: Aggregate.Aggregate<unknown> | undefined
   readonly reconcile: Reconcile<R> | undefined
   readonly sameRevision: boolean
+  readonly services: Context.Context<never>
   readonly decodeOutput: ((output: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>) | undefined
   readonly schemas: () => ReadonlyArray<unknown>
   readonly encodeInput: (input: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
@@ -270,12 +272,61 @@ export const make = <
     aggregate: options.aggregate as Aggregate.Aggregate<unknown> | undefined,
     reconcile: options.reconcile,
     sameRevision: options.acceptance?.sameRevision ?? false,
+    services: Context.empty(),
     decodeOutput: output === undefined ? undefined : decoder(output),
     schemas: () => [options.input, options.output].map((schema) => (schema === undefined ? null : jsonSchema(schema))),
     encodeInput: encoder(codec),
     decodeInput: decoder(codec)
   }
 }
+
+/**
+ * A desk with a part of what it needs, such as the models and the tools of its agents. What a module exports for the command
+ * has to need nothing any more.
+ *
+ * **Details**
+ *
+ * - `context`: services that were made already. They are there for as long as whoever made them keeps them.
+ * - What is provided here comes before what is around when the desk is opened, and after what was provided before.
+ *
+ * **Example** (A desk that brings its own clock hand)
+ *
+ * ```ts
+ * import { Context, Effect, Schema } from "effect"
+ * import { Journal } from "espalier/journal"
+ * import { Desk, Domain, Plan, Run, Worker } from "espalier/run"
+ *
+ * class Hand extends Context.Service<Hand, string>()("docs/Hand") {}
+ *
+ * const tells = Worker.make("tells", {
+ *   description: "Tells the time",
+ *   input: Schema.Struct({}),
+ *   output: Schema.String,
+ *   handle: () => Hand.useSync((hand) => `the hand is at ${hand}`)
+ * })
+ * const desk = Desk.make("tower", {
+ *   version: "1",
+ *   input: Schema.Void,
+ *   domains: [Domain.make("clock", { workers: [tells] })],
+ *   coordinator: Plan.make([{ id: "tell", worker: "clock.tells", objective: "Tell it" }])
+ * })
+ * const whole = Desk.provide(desk, Context.make(Hand, "twelve"))
+ *
+ * const { results } = await Effect.runPromise(
+ *   Run.start(whole, { id: "r1", input: undefined }).pipe(Effect.provide(Journal.layerMemory))
+ * )
+ * results["tell"]?.output // => "the hand is at twelve"
+ * ```
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const provide = <Input, R, R2>(
+  desk: Desk<Input, R>,
+  context: Context.Context<R2>
+): Desk<Input, Exclude<R, R2>> =>
+  // What it needs is a type; what it has is here.
+  ({ ...desk, services: Context.merge(context, desk.services) }) as unknown as Desk<Input, Exclude<R, R2>>
 
 /**
  * Whether a value is a desk. What it needs and begins with cannot be seen.

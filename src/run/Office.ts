@@ -131,7 +131,13 @@ const digest = (definition: string): string =>
  * @category constructors
  * @since 0.1.0
  */
-export const open = Effect.fnUntraced(function* <Input, R>(
+export const open = <Input, R>(
+  desk: Desk.Desk<Input, R>,
+  options?: Supervisor.RunOptions | undefined
+): Effect.Effect<Office<Input>, Desk.DeskInvalid | Supervisor.StartFailure<never>, R | Scope.Scope> =>
+  Effect.provideContext(opened(desk, options), desk.services)
+
+const opened = Effect.fnUntraced(function* <Input, R>(
   desk: Desk.Desk<Input, R>,
   options?: Supervisor.RunOptions | undefined
 ): Effect.fn.Return<Office<Input>, Desk.DeskInvalid | Supervisor.StartFailure<never>, R | Scope.Scope> {

@@ -15,23 +15,11 @@ export const deliver = "deliver"
 /** @since 0.1.0 */
 export const giveUp = "give_up"
 
-/** @since 0.1.0 */
-export const readAgain = "read_again"
-
 /** The effect by which a turn is asked for. @since 0.1.0 */
 export const modelEffect = "model"
 
 /** Names that no tool of a scope may have. @since 0.1.0 */
-export const reserved: ReadonlySet<string> = new Set([deliver, giveUp, readAgain, modelEffect])
-
-/** Reads a result that a summary has taken the place of. */
-export const ReadAgain = Tool.make(readAgain, {
-  description: "Reads a result again that is no longer in the conversation, by its handle in the summary",
-  parameters: Schema.Struct({ handle: Schema.String })
-})
-
-/** @since 0.1.0 */
-export const readHandle = decoder(ReadAgain.parametersSchema, "error")
+export const reserved: ReadonlySet<string> = new Set([deliver, giveUp, "result_read", modelEffect])
 
 const Sentence = Schema.NonEmptyString.check(Schema.isMaxLength(2000))
 

@@ -30,11 +30,13 @@ import * as Secrets from "../../run/Secrets.ts"
 import type { Order } from "../../run/Worker.ts"
 import * as ContextWindow from "../ContextWindow.ts"
 import { CostModel } from "../CostModel.ts"
+import * as DroppedResults from "../DroppedResults.ts"
 import * as ModelCall from "../ModelCall.ts"
 import { ModelFailure } from "../ModelFailure.ts"
 import * as Models from "../Models.ts"
 import type * as ToolScope from "../ToolScope.ts"
-import { type Delivery, type Endings, type GivenUp, modelEffect, ReadAgain } from "./endings.ts"
+import { type Delivery, type Endings, type GivenUp, modelEffect } from "./endings.ts"
+import { entryOf } from "./entries.ts"
 import { opening } from "./opening.ts"
 import { asking } from "./summarising.ts"
 import { type Made, Toolbox } from "./toolbox.ts"
@@ -78,6 +80,8 @@ export class Talk<A, RT, RM> {
   private tools: ReadonlyArray<Tool.Any>
   private readonly ids = new Set<string>()
   private messages: ReadonlyArray<Prompt.Message> = []
+  private dropped = DroppedResults.empty
+  private readonly reading = DroppedResults.tool(Effect.sync(() => this.dropped))
   private readonly beginning: string
   private window = ContextWindow.initial
   private corrections = 0
@@ -223,8 +227,12 @@ export class Talk<A, RT, RM> {
   private forget({ dropped, prompt }: ContextWindow.Fitted): void {
     this.messages = prompt.content
     if (dropped.length === 0) return
-    for (const { handle, result } of dropped) this.toolbox.dropped.set(handle, result)
-    if (!this.tools.includes(ReadAgain)) this.tools = [...this.tools, ReadAgain]
+    const first = this.dropped.texts.size === 0
+    this.dropped = DroppedResults.keep(this.dropped, dropped)
+    if (first && !this.tools.includes(this.reading.tool)) {
+      this.tools = [...this.tools, this.reading.tool]
+      this.toolbox.add(entryOf(this.reading.tool, { handle: this.reading.handle, recorded: "handler" }))
+    }
   }
 
   /** What takes the place of turns. That of a model is asked for once, and recorded. */

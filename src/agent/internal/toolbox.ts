@@ -29,7 +29,6 @@ import * as Secrets from "../../run/Secrets.ts"
 import type { Order } from "../../run/Worker.ts"
 import * as Gateway from "../Gateway.ts"
 import * as ToolScope from "../ToolScope.ts"
-import { readAgain, readHandle } from "./endings.ts"
 import { type Call, type Failed, isEnding, notAlone, type Told } from "./turn.ts"
 
 /** A call that was made, for whoever looks at what was done. */
@@ -68,13 +67,22 @@ export class Toolbox<R> {
   private readonly misfits = new Map<string, number>()
   private refusals = 0
   readonly made: Array<Made> = []
-  /** Results that are no longer in the conversation, by their handles. */
-  readonly dropped = new Map<string, unknown>()
+  /** What can be called beside what is in scope. */
+  private readonly beside = new Map<string, ToolScope.Entry>()
 
   constructor(scope: ToolScope.ToolScope<R>, order: Order, longest: number) {
     this.scope = scope
     this.order = order
     this.longest = longest
+  }
+
+  /** Lets a tool be called that belongs to the conversation itself. */
+  add(entry: ToolScope.Entry): void {
+    this.beside.set(entry.name, entry)
+  }
+
+  private entry(name: string): ToolScope.Entry<R> | undefined {
+    return ToolScope.get(this.scope, name) ?? (this.beside.get(name) as ToolScope.Entry<R> | undefined)
   }
 
   /**
@@ -128,7 +136,7 @@ export class Toolbox<R> {
     const batches: Array<Array<A>> = []
     let open: Array<A> | undefined
     for (const each of calls) {
-      if (ToolScope.get(this.scope, each.call.name)?.parallel !== true) {
+      if (this.entry(each.call.name)?.parallel !== true) {
         batches.push([each])
         open = undefined
       } else if (open === undefined) batches.push((open = [each]))
@@ -139,8 +147,7 @@ export class Toolbox<R> {
 
   private one(call: Call, occurrence: number): Effect.Effect<Outcome, unknown, R | Effects.Effects> {
     if (isEnding(call)) return Effect.succeed(this.failure(call, "not-done", notAlone))
-    if (call.name === readAgain && this.dropped.size > 0) return this.readAgain(call)
-    const entry = ToolScope.get(this.scope, call.name)
+    const entry = this.entry(call.name)
     if (entry === undefined) return this.outOfScope(call)
     const read = entry.read(call.params)
     const own = EffectResult.isSuccess(read) ? owned(call.params, "arguments") : undefined
@@ -148,19 +155,6 @@ export class Toolbox<R> {
     if (own === undefined || EffectResult.isFailure(own)) return this.misfit(call, "the arguments must be plain JSON")
     if (entry.recorded === "handler") return this.handle(entry, call, read.success)
     return this.perform(entry, call, own.success, occurrence)
-  }
-
-  private readAgain(call: Call): Effect.Effect<Outcome, unknown> {
-    const read = readHandle(call.params)
-    if (EffectResult.isFailure(read)) return this.misfit(call, sentences(read.failure, "the arguments"))
-    const { handle } = read.success
-    const own = owned(this.dropped.get(handle) ?? null, "the result")
-    if (!this.dropped.has(handle) || EffectResult.isFailure(own)) {
-      return Effect.succeed(
-        this.failure(call, "failed", `There is no result with the handle ${JSON.stringify(handle)}`)
-      )
-    }
-    return this.told(call, own.success)
   }
 
   /** A tool that records itself what it does. */
