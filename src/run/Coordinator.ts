@@ -249,7 +249,7 @@ export interface Candidate {
  *   oldest first; data, and as wrong or right as they are.
  * - `left`: what the run may still spend; a measure that is not limited is absent. `spend`: pays for the calls that the choice
  *   takes, as that of an order does; the usage of the answer says only what was used beside it. A question that belongs to no
- *   run has none.
+ *   run has none. `notice`: writes down something that must not be silent, as that of an order does.
  *
  * @category models
  * @since 0.1.0
@@ -265,6 +265,7 @@ export interface Question<out Input = unknown> {
   readonly hints?: ReadonlyArray<string> | undefined
   readonly left: Amount
   readonly spend?: Spend | undefined
+  readonly notice?: ((what: string, note: string) => Effect.Effect<void>) | undefined
 }
 
 /**

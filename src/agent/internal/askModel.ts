@@ -11,12 +11,16 @@ import * as Layer from "effect/Layer"
 import type * as Schema from "effect/Schema"
 
 import type * as Failure from "../../Failure.ts"
+import type { Spending } from "../../run/Allowance.ts"
+import type { Question } from "../../run/Coordinator.ts"
 import type * as Dependency from "../../run/Dependency.ts"
 import { plus } from "../../run/internal/amounts.ts"
 import { shorten } from "../../run/internal/problems.ts"
 import type { Usage } from "../../run/Result.ts"
+import * as ContextWindow from "../ContextWindow.ts"
 import type { CostModel } from "../CostModel.ts"
 import * as ModelCall from "../ModelCall.ts"
+import { ModelFailure } from "../ModelFailure.ts"
 import * as Models from "../Models.ts"
 import type { Part } from "./answers.ts"
 import type { SupervisorPrompt } from "./supervisorPrompt.ts"
@@ -57,12 +61,13 @@ const patience = Duration.seconds(110)
 
 const late: Unanswered = { kind: "transient", reason: "no model answered within 110 seconds" }
 
-/** Asks, and always tells what it cost. */
+/** Asks. What it costs is paid for call by call where the question can, and told with the answer where it cannot. */
 export const askModel = <R>(
   { models, timeout }: Chain<R>,
   { system, user }: SupervisorPrompt,
   tools: ReadonlyArray<Tool.Any>,
-  outputLimit: number
+  outputLimit: number,
+  { consult, notice, spend }: Pick<Question, "consult" | "notice" | "spend">
 ): Effect.Effect<Asked, never, R | Needs> =>
   Effect.suspend(() => {
     const calls: Array<ModelCall.Call> = []
@@ -70,17 +75,45 @@ export const askModel = <R>(
       { role: "system", content: system },
       { role: "user", content: user }
     ])
-    const asking = Models.call(
-      models,
-      { prompt, tools, toolChoice: "required", outputLimit },
-      { timeout, onCall: (call) => Effect.sync(() => calls.push(call)) }
-    ).pipe(
+    const tokens = ContextWindow.estimate({ prompt, tools })
+    const asking = (record: (spending: Spending) => Effect.Effect<void>) =>
+      Models.call(
+        models,
+        { prompt, tools, toolChoice: "required", outputLimit },
+        {
+          timeout,
+          estimate: { input: tokens, output: outputLimit },
+          onCall: (call) => record(spendingOf(call, consult)),
+          ...(notice === undefined
+            ? {}
+            : {
+                onSwap: ({ from, kind, reason, to }) =>
+                  notice("model-swap", `${to} is asked instead of ${from} (${kind}): ${shorten(reason, 300)}`)
+              })
+        }
+      )
+    const beside = ({ facts }: Spending) => Effect.sync(() => calls.push(facts as unknown as ModelCall.Call))
+    const asked = spend === undefined ? asking(beside) : spend({ tokens: tokens + outputLimit }, asking)
+    return asked.pipe(
       Effect.map(({ response }): Asked["answer"] => response.content),
-      Effect.catch(({ kind, message }) => Effect.succeed<Unanswered>({ kind, reason: shorten(message, 300) })),
-      Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(late) })
+      Effect.catch((error) =>
+        Effect.succeed<Unanswered>({
+          kind: error instanceof ModelFailure ? error.kind : "exhausted",
+          reason: shorten(error.message, 300)
+        })
+      ),
+      Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(late) }),
+      Effect.map((answer) => ({ answer, ...spentBy(calls) }))
     )
-    return Effect.map(asking, (answer) => ({ answer, ...spentBy(calls) }))
   })
+
+/** A call of a model for a choice, as it is paid for. */
+const spendingOf = (call: ModelCall.Call, consult: string): Spending => ({
+  what: "model",
+  usage: ModelCall.usageOf(call),
+  facts: { ...call },
+  note: `${call.provider}/${call.model} was asked for ${consult}: ${call.end}`
+})
 
 const spentBy = (calls: ReadonlyArray<ModelCall.Call>): Spent =>
   calls.length === 0

@@ -83,7 +83,7 @@ export const supervise = <Input, R, A>(
   Effect.suspend(() => {
     const { chain, outputLimit, work } = settings
     const prompt = supervisorPrompt({ ...question, work: work(question.input), offers }, settings)
-    return Effect.flatMap(askModel(chain, prompt, tools, outputLimit), ({ answer, facts, usage }) => {
+    return Effect.flatMap(askModel(chain, prompt, tools, outputLimit, question), ({ answer, facts, usage }) => {
       const spent = { ...(usage === undefined ? {} : { usage }), ...(facts === undefined ? {} : { facts }) }
       const invalid = (wrong: Unusable & { readonly kind?: Failure.Kind }) =>
         Effect.fail(new AnswerInvalid({ ...wrong, ...spent }))

@@ -18,7 +18,7 @@ import { viewOf } from "./deciding/coordinating.ts"
 import type { Hands } from "./hands.ts"
 import { acceptedBy, contractOf, inputOf, templateOf } from "./orders.ts"
 import { Paying } from "./paying.ts"
-import { thrown } from "./problems.ts"
+import { shortened, thrown } from "./problems.ts"
 
 /** What has to be asked for an open choice, now or after the run was taken up again. */
 export const asking = (
@@ -94,7 +94,11 @@ export const asking = (
     left,
     spend: new Paying(Allowance.makeUnsafe({ limit: left, account: "run" }), (told) =>
       hands.outside.around.tell({ _tag: "Spent", task: subject, dispatch: consult, worker: "", ...told })
-    ).spend
+    ).spend,
+    notice: (what, note) =>
+      Effect.sync(() =>
+        hands.outside.around.tell({ _tag: "Noticed", subject, what: shortened(what, 100), note: shortened(note, 500) })
+      )
   }
   return { consult, subject, effect: askCoordinator(coordinator, question, office.context) }
 }
