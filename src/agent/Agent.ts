@@ -10,7 +10,7 @@
  * | what happens | the order ends as |
  * |---|---|
  * | the model calls `deliver` with an output that fits | `completed`, or `partial` where it names what is missing |
- * | it delivers something else, or calls nothing | it is told what is wrong, `corrections` times; then `malformed` |
+ * | it delivers something else, or calls nothing | it is told what is wrong, `corrections` times; then `malformed`, and the ladder goes on behind its correction |
  * | it calls `give_up` | `capability`, `denied`, `oversized`, or a question to a person, by what it says |
  * | its steps, or its budget, are used up | what `partial` makes of what was done; without it `exhausted`, with what was done in the reason |
  * | three calls are refused | `denied` |

@@ -141,12 +141,18 @@ export const policy: Policy = {
 /**
  * A failed dispatch, as far as recovery looks at it.
  *
+ * **Details**
+ *
+ * - `corrected`: its answer was sent back inside the dispatch: the same worker is not asked to correct it once more. Default
+ *   false.
+ *
  * @category models
  * @since 0.1.0
  */
 export interface Failed {
   readonly worker: string
   readonly kind: ErrorKind
+  readonly corrected?: boolean | undefined
 }
 
 /**
@@ -212,6 +218,7 @@ export const next = (
         continue
       case "correct":
       case "again":
+        if (rung === "correct" && last.corrected === true) continue
         // L1. One more chance per kind: the second failure of the same kind is not a slip.
         if (same === 1 && had < dispatchesPerWorker && options.same !== false) {
           return { _tag: "SameWorker", worker: last.worker, rung }

@@ -98,10 +98,19 @@ export interface ErrorInfo extends Schema.Schema.Type<typeof ErrorInfo> {}
 /**
  * Why a worker failed or is blocked.
  *
+ * **Details**
+ *
+ * - `corrected`: of a `malformed` answer, that it was sent back already, inside the order: it is not corrected once more by
+ *   another one.
+ *
  * @category models
  * @since 0.1.0
  */
-export const ErrorInfo = Schema.Struct({ kind: ErrorKind, reason: Text })
+export const ErrorInfo = Schema.Struct({
+  kind: ErrorKind,
+  reason: Text,
+  corrected: Schema.optionalKey(Schema.Literal(true))
+})
 
 /** @since 0.1.0 */
 export interface Evidence extends Schema.Schema.Type<typeof Evidence> {}
@@ -333,13 +342,19 @@ export const ambiguous = (question: string, options?: Omit<Options, "ambiguity">
   result<never>("blocked", { error: { kind: "capability", reason: question } }, [], { ...options, ambiguity: question })
 
 /**
- * Tried and failed. The same as failing with a marked error, with evidence and usage.
+ * Tried and failed. The same as failing with a marked error, with evidence and usage. `corrected`: see {@link ErrorInfo}.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const failed = (kind: ErrorKind, reason: string, options?: Options | undefined): Result<never> =>
-  result<never>("failed", { error: { kind, reason } }, [], options)
+export const failed = (
+  kind: ErrorKind,
+  reason: string,
+  options?: (Options & { readonly corrected?: true | undefined }) | undefined
+): Result<never> => {
+  const corrected = options?.corrected === true ? { corrected: true as const } : {}
+  return result<never>("failed", { error: { kind, reason, ...corrected } }, [], options)
+}
 
 /**
  * Done, but a person should look at `what` before it is relied on.

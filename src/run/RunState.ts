@@ -113,6 +113,7 @@ export const Try = Schema.Struct({
   status: Schema.optionalKey(Status),
   kind: Schema.optionalKey(ErrorKind),
   reason: Schema.optionalKey(Schema.String),
+  corrected: Schema.optionalKey(Schema.Literal(true)),
   label: Schema.optionalKey(Schema.String),
   order: Schema.optionalKey(Schema.String),
   digest: Schema.optionalKey(Schema.String),

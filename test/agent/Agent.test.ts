@@ -72,8 +72,13 @@ describe("An agent", () => {
     return Effect.gen(function* () {
       const outcome = yield* started(deskWith(script))
       const ends = of(yield* history("r1"), "Reported")
-      assert.isTrue(ends.every(({ result }) => result.output === undefined && result.error?.kind === "malformed"))
-      assert.notStrictEqual(outcome.status, "completed")
+      // It was corrected inside its order: no other order asks for that again.
+      assert.deepStrictEqual(
+        ends.map(({ result }) => [result.output, result.error?.kind, result.error?.corrected]),
+        [[undefined, "malformed", true]]
+      )
+      assert.strictEqual((yield* script.requests).length, 2)
+      assert.strictEqual(outcome.status, "failed")
     }).pipe(Effect.provide(services))
   })
 

@@ -33,6 +33,12 @@ describe("Recovery", () => {
       assert.strictEqual(shown(Recovery.next(failures(failed), { others })), step)
     })
 
+    it("R-207 does not have corrected once more what was corrected inside the order", () => {
+      const history = [{ worker: "a", kind: "malformed" as const, corrected: true }]
+      assert.strictEqual(shown(Recovery.next(history, { others: ["a", "b"] })), "other b")
+      assert.strictEqual(shown(Recovery.next(history, { others: ["a"] })), "incomplete no-other-worker")
+    })
+
     it("gives the same task to the same worker three times at most", () => {
       const policy = { ...Recovery.policy, dispatchesPerWorker: 1 }
       assert.strictEqual(shown(Recovery.next(failures("defect@a"), { others: ["a", "b"], policy })), "other b")

@@ -139,13 +139,18 @@ export class Talk<A, RT, RM> {
             if (EffectResult.isSuccess(read)) {
               return { _tag: "Delivered", delivery: read.success, corrections: this.corrections } // T4
             }
-            yield* this.correct([step.call], `What you delivered does not fit: ${sentences(read.failure, "it")}`)
+            const end = yield* this.correct(
+              [step.call],
+              `What you delivered does not fit: ${sentences(read.failure, "it")}`
+            )
+            if (end !== undefined) return end
             break
           }
           case "GiveUp": {
             const read = this.manner.endings.givenUp(step.call.params)
             if (EffectResult.isSuccess(read)) return stopped(read.success)
-            yield* this.correct([step.call], `What you said does not fit: ${sentences(read.failure, "it")}`)
+            const end = yield* this.correct([step.call], `What you said does not fit: ${sentences(read.failure, "it")}`)
+            if (end !== undefined) return end
             break
           }
           case "Call": {
@@ -156,7 +161,8 @@ export class Talk<A, RT, RM> {
             break
           }
           case "Correct": {
-            yield* this.correct(step.calls, step.why)
+            const end = yield* this.correct(step.calls, step.why)
+            if (end !== undefined) return end
             break
           }
           case "GoOn": {
@@ -177,17 +183,20 @@ export class Talk<A, RT, RM> {
     this.messages = [...this.messages, message]
   }
 
-  /** The model is told what was wrong, as often as that may be. */
-  private correct(calls: ReadonlyArray<turn.Call>, why: string): Effect.Effect<void, Failure.Failure> {
+  /** The model is told what was wrong, as often as that may be; then it ends. */
+  private correct(calls: ReadonlyArray<turn.Call>, why: string): Effect.Effect<Ended<never> | undefined> {
     return Effect.gen({ self: this }, function* () {
       const { corrections } = this.manner
+      const text = yield* Secrets.scrub(shorten(why, 4000))
       if (this.corrections >= corrections) {
-        return yield* Failure.malformed(`${shorten(why, 1000)} (after ${many(corrections, "correction")})`)
+        const told = corrections === 0 ? "" : ` (after ${many(corrections, "correction")})`
+        const corrected = corrections === 0 ? {} : { corrected: true as const }
+        return { _tag: "Stopped", result: Result.failed("malformed", `${shorten(text, 1000)}${told}`, corrected) }
       }
       this.corrections += 1
-      const text = yield* Secrets.scrub(shorten(why, 4000))
-      if (calls.length === 0) return this.say(turn.remark(text))
-      return this.say(turn.results(calls.map((call) => ({ call, result: text, isFailure: true }))))
+      if (calls.length === 0) this.say(turn.remark(text))
+      else this.say(turn.results(calls.map((call) => ({ call, result: text, isFailure: true }))))
+      return undefined
     })
   }
 

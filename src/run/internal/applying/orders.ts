@@ -147,13 +147,16 @@ export const recalled = (draft: Draft, task: TaskState, event: Of<"Recalled">): 
 const rank = { low: 0, medium: 1, high: 2 } as const
 
 /** What a result says, as far as decisions look at it. */
-export const resultOf = (result: Envelope): Pick<Try, "status" | "kind" | "reason" | "question" | "severity"> => {
+export const resultOf = (
+  result: Envelope
+): Pick<Try, "status" | "kind" | "reason" | "corrected" | "question" | "severity"> => {
   const { ambiguity, error, findings = [], status } = result
   let worst: (typeof findings)[number]["severity"] | undefined
   for (const { severity } of findings) if (worst === undefined || rank[severity] > rank[worst]) worst = severity
   return {
     status,
     ...(error === undefined ? {} : { kind: error.kind, reason: error.reason }),
+    ...(error?.corrected === undefined ? {} : { corrected: error.corrected }),
     ...(ambiguity === undefined ? {} : { question: ambiguity }),
     ...(worst === undefined ? {} : { severity: worst })
   }

@@ -566,7 +566,9 @@ const recover = (
     return review(task, "budget-increase", "budget", ["approve", "reject"], note, facts)
   }
   const history: Array<Recovery.Failed> = []
-  for (const { kind, worker } of task.tries.slice(task.ladder)) if (kind !== undefined) history.push({ worker, kind })
+  for (const { corrected, kind, worker } of task.tries.slice(task.ladder)) {
+    if (kind !== undefined) history.push({ worker, kind, ...(corrected === undefined ? {} : { corrected }) })
+  }
   const { larger, others } = standIns(state, spec, task, room, last.worker)
   const step = Recovery.next(history, {
     others,
