@@ -565,12 +565,13 @@ export const evaluate = <R>(
   })
 
 /**
- * Evaluates the finished runs that are among the share and have no evaluation yet, the newest first, one after the other.
+ * Evaluates the finished runs that are among the share, the newest first, one after the other.
  *
  * **Details**
  *
  * - `desk`: only runs of this desk. Default: all but those of the evaluation itself.
  * - `limit`: at most so many of the newest finished runs are looked through, a whole number >= 0. Default 1000.
+ * - Each is evaluated once. An evaluation that was cut off is gone on with; one that waits for people is left to them.
  * - Answers with what came of those that were evaluated now.
  *
  * @category running
@@ -588,8 +589,10 @@ export const sweep = Effect.fnUntraced(function* <R>(
   for (const { desk, run } of over) {
     if (desk === evaluation.name) continue
     if (!isSampled(run, evaluation.share)) continue
-    if ((yield* journal.runs({ run: idOf(evaluation, run) })).length > 0) continue
-    const outcome = yield* evaluate(evaluation, run, watching)
+    const [begun] = yield* journal.runs({ run: idOf(evaluation, run) })
+    if (begun !== undefined && (isOver(begun.status) || begun.status === "waiting")) continue
+    // Somebody else is at it.
+    const outcome = yield* Effect.catchTag(evaluate(evaluation, run, watching), "RunBusy", () => Effect.succeedNone)
     if (Option.isSome(outcome)) evaluated.push(outcome.value)
   }
   return evaluated

@@ -360,6 +360,29 @@ describe("Evaluation", () => {
       }).pipe(memory)
     )
 
+    it.effect("a sweep goes on with an evaluation that was cut off, and leaves alone one that waits for people", () =>
+      Effect.gen(function* () {
+        const begun = yield* Deferred.make<void>()
+        const once = Evaluation.scorer("once", () =>
+          Effect.flatMap(Deferred.isDone(begun), (again) =>
+            again
+              ? Effect.succeed({ value: 0, why: "poor" })
+              : Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+          )
+        )
+        const evaluation = Evaluation.make({ scorers: [once] })
+        yield* run("r1")
+        const fiber = yield* Effect.forkChild(Evaluation.sweep(evaluation, { log: false }))
+        yield* Deferred.await(begun)
+        yield* Fiber.interrupt(fiber)
+        const statuses = Effect.map(Evaluation.sweep(evaluation, { log: false }), (swept) =>
+          swept.map(({ status }) => status)
+        )
+        assert.deepStrictEqual(yield* statuses, ["waiting"])
+        assert.deepStrictEqual(yield* statuses, [])
+      }).pipe(memory)
+    )
+
     it("an id that would be too long is a digest", () => {
       const id = Evaluation.idOf({ name: "evaluation" }, "r".repeat(95))
       assert.isAtMost(id.length, 100)
