@@ -153,6 +153,13 @@ describe("RecordedModel", () => {
       })
     )
 
+    it.effect("an object that fits its schema is kept as the model wrote it", () =>
+      Effect.gen(function* () {
+        const { recording } = yield* twice([ScriptedModel.text('{ "score": 4 }')], judge)
+        assert.include(JSON.stringify(recording.exchanges[0]?.parts), JSON.stringify('{ "score": 4 }'))
+      })
+    )
+
     it.effect("an object that its provider asked for in another shape is kept in the shape of the schema", () =>
       Effect.gen(function* () {
         const provider = Layer.effect(
