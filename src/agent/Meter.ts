@@ -55,9 +55,10 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
 import type * as Journal from "../journal/Journal.ts"
-import { plain, tableOf } from "../run/internal/text.ts"
+import { tableOf } from "../run/internal/text.ts"
 import * as Run from "../run/Run.ts"
 import type * as RunEvent from "../run/RunEvent.ts"
+import { domainOf, heads, rowsOf } from "./internal/meterRows.ts"
 import { amountOf, unitsOf } from "./internal/money.ts"
 import * as ModelCall from "./ModelCall.ts"
 
@@ -176,12 +177,6 @@ class Sums {
   }
 }
 
-/** The domain of `domain.worker`. */
-const domainOf = (worker: string): string => {
-  const dot = worker.indexOf(".")
-  return dot < 0 ? worker : worker.slice(0, dot)
-}
-
 const grouped = (rows: ReadonlyArray<CallRow>, nameOf: (row: CallRow) => string): ReadonlyArray<Row> => {
   const groups = new Map<string, Sums>()
   for (const row of rows) {
@@ -237,55 +232,10 @@ export const ofRun = (
     Effect.map(tabled)
   )
 
-const heads = [
-  "",
-  "calls",
-  "answered",
-  "failed",
-  "interrupted",
-  "swaps",
-  "input",
-  "output",
-  "reasoning",
-  "cache read",
-  "cache write",
-  "total",
-  "cost",
-  "unpriced"
-]
-
-/** An amount without an exponent. */
-const shownAmount = (cost: number): string => {
-  const text = cost.toFixed(12).replace(/0+$/, "")
-  return text.endsWith(".") ? text.slice(0, -1) : text
-}
-
-const cellsOf = (name: string, { costs, tokens, ...of }: Totals): ReadonlyArray<string> => {
-  const priced = costs.map(({ cost, currency }) => `${shownAmount(cost)} ${currency}`).join(" + ")
-  const { cacheRead, cacheWrite, input, output, reasoning, total } = tokens
-  return [
-    name,
-    ...[of.calls, of.answered, of.failed, of.interrupted, of.swaps].map(String),
-    ...[input, output, reasoning, cacheRead, cacheWrite, total].map(String),
-    costs.length > 0 ? priced : of.calls > 0 ? "not known" : "",
-    String(of.unpriced)
-  ]
-}
-
 /**
  * A table for people: the run, its domains and their workers, with what each has used in tokens and in money.
  *
  * @category rendering
  * @since 0.1.0
  */
-export const render = ({ domains, run, workers }: Table): string => {
-  const lines = [cellsOf("run", run)]
-  for (const domain of domains) {
-    lines.push(cellsOf(domain.name === "" ? "choices" : plain(domain.name), domain))
-    for (const worker of workers) {
-      if (worker.name === "" || domainOf(worker.name) !== domain.name) continue
-      lines.push(cellsOf(`  ${plain(worker.name)}`, worker))
-    }
-  }
-  return tableOf(heads, lines)
-}
+export const render = (table: Table): string => tableOf(heads, rowsOf(table))

@@ -21,6 +21,7 @@ import { DispatchEnd } from "../run/RunEvent.ts"
 import { RunStatus } from "../run/RunState.ts"
 import * as autonomous from "./autonomy.ts"
 import { espalier, on, oneOf, runId, text, within } from "./base.ts"
+import { costs } from "./costs.ts"
 import { peopleOf } from "./deciding.ts"
 import { doctor } from "./doctor.ts"
 import { endingsText, Misused } from "./failures.ts"
@@ -311,6 +312,14 @@ const autonomy = Command.make(
   Command.withSubcommands([setting])
 )
 
+const costing = Command.make("costs", { run: runId }, ({ run }) => within((json) => costs(run, json))).pipe(
+  Command.withDescription(
+    "Prints what the models of a run have used and cost, by domain and worker; with --json also call by call. What is " +
+      "not known is counted, not guessed"
+  ),
+  Command.withShortDescription("Prints what the models of a run have used and cost, by domain and worker")
+)
+
 const size = Command.make("size", { run: runId.pipe(Argument.optional) }, ({ run }) =>
   within((json) => reading.size(Option.getOrUndefined(run), json))
 ).pipe(Command.withDescription("Prints how much a run, or the whole journal, holds"))
@@ -373,6 +382,7 @@ const all = espalier.pipe(
     autonomy,
     verify,
     state,
+    costing,
     size,
     exporting,
     importing,

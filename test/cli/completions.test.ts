@@ -91,7 +91,7 @@ describe("completions", () => {
     Effect.gen(function* () {
       const { out } = yield* espalier("none", ["--completions", shell])
       const text = out.join("\n")
-      for (const command of ["runs", "show", "tree", "audit", "autonomy", "verify", "state", "export"]) {
+      for (const command of ["runs", "show", "tree", "audit", "autonomy", "verify", "state", "costs", "export"]) {
         assert.include(text, command)
       }
     })
