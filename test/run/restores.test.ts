@@ -11,7 +11,7 @@ import { begin, deskOf, of, options, pass, resume } from "./living.ts"
 const elsewhere = Effect.provide(Layer.fresh(Journal.layerMemory))
 
 /** What of an order is data. */
-const handed = ({ allowance: _a, progress: _p, ...order }: Worker.Order<unknown>) => order
+const handed = ({ allowance: _a, notice: _n, progress: _p, spend: _s, ...order }: Worker.Order<unknown>) => order
 type Handed = ReturnType<typeof handed>
 
 const answer = (review: string) => ({ review, decision: "answer", answer: "the left one", by: "ada" }) as const
