@@ -1,10 +1,3 @@
-import type * as AiError from "effect/ai/AiError"
-import * as LanguageModel from "effect/ai/LanguageModel"
-import type * as Model from "effect/ai/Model"
-import type * as Prompt from "effect/ai/Prompt"
-import type * as Response from "effect/ai/Response"
-import type * as Tool from "effect/ai/Tool"
-import * as Toolkit from "effect/ai/Toolkit"
 /**
  * The models of an agent: one that is asked, and others that are asked when it cannot answer.
  *
@@ -72,6 +65,13 @@ import * as Toolkit from "effect/ai/Toolkit"
  *
  * @since 0.1.0
  */
+import type * as AiError from "effect/ai/AiError"
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Model from "effect/ai/Model"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import type * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
 import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

@@ -1,4 +1,3 @@
-import type * as Context from "effect/Context"
 /**
  * A desk that is open: its tree runs, its workers wait for orders.
  *
@@ -39,6 +38,7 @@ import type * as Context from "effect/Context"
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"

@@ -1,9 +1,9 @@
-import type * as Response from "effect/ai/Response"
 /**
  * Reads the calls of tools out of an answer, if the answer is one that counts.
  *
  * @since 0.1.0
  */
+import type * as Response from "effect/ai/Response"
 import * as EffectResult from "effect/Result"
 
 import { show } from "../../run/internal/problems.ts"

@@ -1,10 +1,10 @@
-import * as Prompt from "effect/ai/Prompt"
-import type * as Tool from "effect/ai/Tool"
 /**
  * Asks a chain of models for calls of tools, none of which is carried out.
  *
  * @since 0.1.0
  */
+import * as Prompt from "effect/ai/Prompt"
+import type * as Tool from "effect/ai/Tool"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,9 +1,9 @@
-import * as Tool from "effect/ai/Tool"
 /**
  * Schemas as a provider takes them for a tool whose calls have to keep to it.
  *
  * @since 0.1.0
  */
+import * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"

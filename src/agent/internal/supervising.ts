@@ -1,9 +1,9 @@
-import type * as Tool from "effect/ai/Tool"
 /**
  * What models that choose and models that plan have in common: their options, and asking for calls that count.
  *
  * @since 0.1.0
  */
+import type * as Tool from "effect/ai/Tool"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as EffectResult from "effect/Result"
