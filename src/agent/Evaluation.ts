@@ -8,7 +8,10 @@
  * **Details**
  *
  * - Which runs are looked at follows from their ids alone, so a second look at the same share takes the same runs.
- * - A score is a number from 0, the worst, to 1. A scorer that fails, and a judge that answers badly twice, gives no score.
+ * - A score is a number from 0, the worst, to 1. A scorer that fails, and a judge that answers badly twice or cannot do it,
+ *   gives no score.
+ * - What a judge is asked is paid for call by call in the run of the evaluation, also what is answered badly: `Meter` has it.
+ *   A judge that cannot be reached, or may not be asked, fails the order instead: `Recovery` says what happens then.
  * - A failure is new when no evaluation that is still in the journal has seen its kind with a reason of the same shape: the
  *   reason without ids, numbers, paths and what is quoted.
  * - A judge is shown the input, the results and what is missing of a run, as data.
@@ -60,19 +63,20 @@
  *
  * @since 0.1.0
  */
-import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 
 import * as Failure from "../Failure.ts"
 import * as Journal from "../journal/Journal.ts"
+import type * as Dependency from "../run/Dependency.ts"
 import * as Desk from "../run/Desk.ts"
 import * as Domain from "../run/Domain.ts"
+import type * as Effects from "../run/Effects.ts"
 import { digest } from "../run/internal/canonical.ts"
 import { Given } from "../run/internal/given.ts"
 import { shortened } from "../run/internal/problems.ts"
@@ -86,11 +90,13 @@ import { RunEnd } from "../run/RunEvent.ts"
 import type * as Tiers from "../run/Tiers.ts"
 import * as Worker from "../run/Worker.ts"
 import type * as Supervisor from "../Supervisor.ts"
-import { isSameModel, judgeOnce } from "./internal/evaluationJudge.ts"
-import { known, type ScoreGiven, Scored } from "./internal/evaluationReport.ts"
+import type { CostModel } from "./CostModel.ts"
+import { type Found, isSameModel, judged, none, score as found } from "./internal/evaluationJudge.ts"
+import { known, type ScoreGiven, Scored, Verdict } from "./internal/evaluationReport.ts"
 import { read } from "./internal/evaluationSubject.ts"
+import * as Models from "./Models.ts"
 
-export { ScoreGiven, Scored } from "./internal/evaluationReport.ts"
+export { ScoreGiven, Scored, Verdict } from "./internal/evaluationReport.ts"
 export { scores, trend, type Query, type Row, type Trend, type TrendQuery } from "./internal/evaluationTrend.ts"
 
 const TypeId = "~espalier/agent/Evaluation"
@@ -138,7 +144,7 @@ export interface Score {
  * @since 0.1.0
  */
 export interface Scorer<out R = never> {
-  readonly [TypeId]: (subject: Subject) => Effect.Effect<Found, never, R>
+  readonly [TypeId]: (subject: Subject, order: Worker.Order) => Effect.Effect<Found, unknown, R | Effects.Effects>
   readonly name: string
   readonly model?: string | undefined
 }
@@ -148,8 +154,6 @@ const isScorer = (value: unknown): value is Scorer => Predicate.hasProperty(valu
 const named = (given: Given, name: string): void => {
   given.names("name", [name], "ids")
 }
-
-const longestWhy = 500
 
 const isScore = (value: unknown): value is Score =>
   Predicate.hasProperty(value, "value") &&
@@ -175,22 +179,11 @@ export const scorer = <E, R>(name: string, score: (subject: Subject) => Effect.E
       guarded(
         Effect.map(
           Effect.suspend(() => score(subject)),
-          (found) =>
-            isScore(found)
-              ? { value: found.value, why: shortened(found.why, longestWhy), tokens: 0 }
-              : none("the value is not between 0 and 1")
+          (said) => (isScore(said) ? found(said.value, said.why) : none("the value is not between 0 and 1"))
         )
       )
   }
 }
-
-interface Found {
-  readonly value: number | null
-  readonly why: string
-  readonly tokens: number
-}
-
-const none = (why: string): Found => ({ value: null, why: shortened(`no score: ${why}`, longestWhy), tokens: 0 })
 
 /** Whatever becomes of a scorer, the others go on. */
 const guarded = <E, R>(scoring: Effect.Effect<Found, E, R>): Effect.Effect<Found, never, R> =>
@@ -205,21 +198,23 @@ const guarded = <E, R>(scoring: Effect.Effect<Found, E, R>): Effect.Effect<Found
  *
  * **Details**
  *
- * - `model`: the judge's model. `called`: its name.
- * - `worker`: the names of the models whose work it judges; its own is refused.
+ * - `models`: who judges, and who stands in. `called`: the names of these models.
+ * - `worker`: the names of the models whose work it judges; its own are refused.
  * - `rubric`: what is good and what is not, in plain sentences.
  * - `view`: what it is shown of a run, plain JSON; the first 60,000 characters of it. Default: the input, the results and what
  *   is missing.
+ * - `maxOutput`: the most tokens that its answer may have, a whole number >= 1. Default 4096.
  *
  * @category models
  * @since 0.1.0
  */
 export interface JudgeOptions<R> {
-  readonly model: Layer.Layer<LanguageModel.LanguageModel, never, R>
-  readonly called: string
+  readonly models: Models.Models<R>
+  readonly called: string | ReadonlyArray<string>
   readonly worker: string | ReadonlyArray<string>
   readonly rubric: string
   readonly view?: ((subject: Subject) => unknown) | undefined
+  readonly maxOutput?: number | undefined
 }
 
 const wholeView = ({ input, outcome: { missing, output, results, status } }: Subject): unknown => ({
@@ -231,46 +226,73 @@ const wholeView = ({ input, outcome: { missing, output, results, status } }: Sub
 })
 
 /**
- * A scorer that is a model. It is asked once, and once more when that fails or its answer does not fit.
+ * A scorer that is a model. It is asked once, and once more when its answer does not fit.
+ *
+ * | its models | then |
+ * |---|---|
+ * | answer badly twice | no score |
+ * | refuse, cannot be asked for this, or find it too long | no score |
+ * | cannot be reached, may not be asked, have no budget left | the order fails, and is tried again as `Recovery` says |
+ *
+ * **Details**
+ *
+ * - What a judge has said is recorded: it is not asked again when the order is tried again or taken up after a crash.
+ * - Of its models, those that have worked on the run are not asked, as their own names and the journal say.
  *
  * **Gotchas**
  *
- * Throws a `RangeError` when the judge's model is that of the work. A run of which the journal says that the judge's model has
- * worked on it gets no score.
+ * Throws a `RangeError` when one of its models is one of the work, by `called` or by the name of a member. A run of which no
+ * model is left to judge it gets no score.
  *
  * @category scorers
  * @since 0.1.0
  */
-export const judge = <R>(name: string, options: JudgeOptions<R>): Scorer<R> => {
+export const judge = <R>(
+  name: string,
+  options: JudgeOptions<R>
+): Scorer<Exclude<R, Scope.Scope> | Dependency.Dependency | CostModel> => {
   const given = new Given("Evaluation.judge")
   named(given, name)
-  given.record("options", options, ["model", "called", "worker", "rubric", "view"])
-  const { called, model, rubric, view = wholeView } = options
-  const workers = typeof options.worker === "string" ? [options.worker] : options.worker
-  given.names("options.called", [called])
-  given.names("options.worker", workers)
+  given.record("options", options, ["models", "called", "worker", "rubric", "view", "maxOutput"])
+  const { maxOutput = 4096, models, rubric, view = wholeView } = options
+  const called = given.names("options.called", listOf(options.called))
+  const workers = given.names("options.worker", listOf(options.worker))
+  given.made("options.models", "made by Models.make", Models.isModels(models), models)
   given.text("options.rubric", rubric)
   given.code("options.view", view)
-  if (workers.some((worker) => isSameModel(worker, called))) {
-    given.refuse("options.called", "another model than that of the work", called)
+  given.whole("options.maxOutput", maxOutput, 1)
+  if (called.length === 0) given.refuse("options.called", "a list of at least one name", options.called)
+  const members = models.members.flatMap(({ name }) => (name === undefined ? [] : [name]))
+  const isOf = (works: ReadonlyArray<string>, judge: string) => works.some((worker) => isSameModel(worker, judge))
+  for (const [parameter, names] of [
+    ["options.called", called],
+    ["options.models", members]
+  ] as const) {
+    const own = names.find((each) => isOf(workers, each))
+    if (own !== undefined) given.refuse(parameter, "another model than that of the work", own)
   }
   return {
     name,
-    model: called,
-    [TypeId]: (subject) => {
-      const refused = (judging: string) =>
-        [...workers, ...subject.models].some((worker) => isSameModel(worker, judging))
-          ? `${judging} would judge its own work`
-          : undefined
-      const why = refused(called)
-      if (why !== undefined) return Effect.succeed(none(why))
-      const judged = Effect.suspend(() => judgeOnce(model, rubric, JSON.stringify(view(subject)) ?? "null", refused))
-      return guarded(
-        Effect.map(judged, (found) => ("none" in found ? { ...none(found.none), tokens: found.tokens } : found))
+    model: called[0],
+    [TypeId]: (subject, order) => {
+      const works = [...workers, ...subject.models]
+      if (called.every((each) => isOf(works, each))) {
+        return Effect.succeed(none(`${called.join(" and ")} would judge its own work`))
+      }
+      const judging = { scorer: name, models, rubric, maxOutput, isWorker: (judge: string) => isOf(works, judge) }
+      return Effect.matchEffect(
+        Effect.try(() => JSON.stringify(view(subject)) ?? "null"),
+        {
+          onFailure: ({ cause }) => Effect.succeed(none(`there is nothing to show the judge: ${String(cause)}`)),
+          onSuccess: (shown) => judged(judging, shown, order)
+        }
       )
     }
   }
 }
+
+const listOf = (names: string | ReadonlyArray<string>): ReadonlyArray<string> =>
+  typeof names === "string" ? [names] : names
 
 /**
  * What an evaluation is made of.
@@ -313,30 +335,6 @@ export interface Evaluation<out R = never> {
   readonly name: string
   readonly share: number
 }
-
-/** @since 0.1.0 */
-export interface Verdict extends Schema.Schema.Type<typeof Verdict> {}
-
-/**
- * What an evaluation has come to: the output of its task `look`.
- *
- * **Details**
- *
- * - `low`: the scorers with a low score. `fresh`: new failures. `marked`: whether there is any of these.
- * - `asked`: whether people were asked. `said`: what they answered, `problem` or `fine`; absent when nobody did.
- *
- * @category models
- * @since 0.1.0
- */
-export const Verdict = Schema.Struct({
-  run: Schema.String,
-  low: Schema.Array(Schema.String),
-  fresh: Schema.Array(Schema.String),
-  marked: Schema.Boolean,
-  asked: Schema.Boolean,
-  said: Schema.optionalKey(Schema.Literals(["problem", "fine"])),
-  by: Schema.optionalKey(Schema.String)
-})
 
 const optionNames = [
   "name",
@@ -398,19 +396,18 @@ export const make = <R>(options: Options<R>): Evaluation<R> => {
     output: Scored,
     // Each scorer has its own time, and tells that it is over.
     attemptTimeout: Duration.times(Duration.fromInputUnsafe(timeout), 2),
-    handle: Effect.fnUntraced(function* ({ input: { run }, progress }) {
+    handle: Effect.fnUntraced(function* (order) {
+      const { run } = order.input
       const { failures, input, models, outcome, workers } = yield* read(run)
       if (!isOver(outcome.status)) return yield* new RunNotOver({ run, status: outcome.status })
       const seen = yield* known(name, history)
       const subject: Subject = { run, input, outcome, models, workers, failures }
       const given: Array<ScoreGiven> = []
-      let tokens = 0
       for (const each of scorers) {
-        const found = yield* Effect.timeoutOption(each[TypeId](subject), timeout)
-        const { tokens: used, value, why } = Option.getOrElse(found, () => none("the scorer took too long"))
-        tokens += used
-        given.push({ scorer: each.name, value, why, ...(each.model === undefined ? {} : { model: each.model }) })
-        yield* progress
+        const found = yield* Effect.timeoutOption(each[TypeId](subject, order), timeout)
+        const { model = each.model, value, why } = Option.getOrElse(found, () => none("the scorer took too long"))
+        given.push({ scorer: each.name, value, why, ...(model === undefined ? {} : { model }) })
+        yield* order.progress
       }
       const scored: Scored = {
         run,
@@ -421,7 +418,7 @@ export const make = <R>(options: Options<R>): Evaluation<R> => {
         scores: given,
         failures: failures.map(({ kind, shape }) => ({ kind, shape, fresh: !seen.has(`${kind} ${shape}`) }))
       }
-      return Result.completed(scored, { usage: tokens === 0 ? {} : { tokens } })
+      return Result.completed(scored)
     })
   })
 

@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Option, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Failure } from "espalier"
-import { Evaluation, ScriptedModel } from "espalier/agent"
+import { CostModel, Evaluation, Meter, Models, ScriptedModel } from "espalier/agent"
 import { Journal } from "espalier/journal"
-import { Desk, Domain, Plan, Review, Run, Worker } from "espalier/run"
+import { Dependency, Desk, Domain, Plan, Review, Run, Worker } from "espalier/run"
 
 /** A worker that answers as its run is called: `bad…` fails, `model…` pays for a model. */
 const worker = Worker.make("writer", {
@@ -52,12 +52,14 @@ const scoredOf = (outcome: { readonly results: Readonly<Record<string, { readonl
 const evaluated = <R>(evaluation: Evaluation.Evaluation<R>, id: string) =>
   Effect.map(Evaluation.evaluate(evaluation, id, { log: false }), Option.getOrThrow)
 
-const memory = Effect.provide(Journal.layerMemory)
+const prices = CostModel.layer({ currency: "USD", prices: { "scripted/judge-1": { input: 1_000, output: 1_000 } } })
+
+const memory = Effect.provide(Layer.mergeAll(Journal.layerMemory, Dependency.layer(), prices))
 
 const judging = (steps: ReadonlyArray<ScriptedModel.Step>, options: Partial<Evaluation.JudgeOptions<never>> = {}) => {
   const script = ScriptedModel.make(steps, { model: "judge-1" })
   const judge = Evaluation.judge("helpful", {
-    model: script.layer,
+    models: Models.make([{ provide: script.model }]),
     called: "judge-1",
     worker: "worker-1",
     rubric: "Helpful essays are good.",
@@ -205,24 +207,176 @@ describe("Evaluation", () => {
         "a score as a text",
         [ScriptedModel.object({ score: "1", why: "" }), ScriptedModel.object({ score: null, why: "" })]
       ],
-      ["errors", [ScriptedModel.fault("server"), ScriptedModel.fault("refusal")]]
+      ["what no model answers", [ScriptedModel.fault("malformed"), ScriptedModel.fault("malformed")]]
     ])("twice %s is no score, never one", ([, steps]) => {
       const { evaluation, script } = judging(steps)
       return Effect.gen(function* () {
         yield* run("r1")
         const { scores } = scoredOf(yield* evaluated(evaluation, "r1"))
         assert.isNull(scores[0]?.value)
-        assert.include(scores[0]?.why ?? "", "no score: the judge failed twice")
+        assert.include(scores[0]?.why ?? "", "no score: the judge answered badly twice")
         const [trend] = yield* Evaluation.trend()
         assert.deepInclude(trend, { count: 0, unscored: 1, mean: null, p10: null })
         yield* script.complete
       }).pipe(memory)
     })
 
+    it.effect(
+      "R-406 R-409 what a judge answers badly is paid for too, call by call, in the run of the evaluation",
+      () => {
+        const usage = { usage: { inputTokens: 90, outputTokens: 10 } }
+        const { evaluation } = judging([
+          ScriptedModel.text("good!", usage),
+          ScriptedModel.object({ score: 2, why: "" }, usage)
+        ])
+        return Effect.gen(function* () {
+          yield* run("r1")
+          const outcome = yield* evaluated(evaluation, "r1")
+          assert.isNull(scoredOf(outcome).scores[0]?.value)
+          const { calls, workers } = yield* Meter.ofRun(outcome.run)
+          assert.deepStrictEqual(
+            calls.map(({ call }) => [call?.model, call?.end]),
+            [
+              ["judge-1", "malformed"],
+              ["judge-1", "malformed"]
+            ]
+          )
+          assert.deepStrictEqual(
+            workers.map(({ name, unread }) => [name, unread]),
+            [["evaluation.scorer", 0]]
+          )
+          assert.strictEqual(outcome.usage.tokens, workers[0]?.tokens.total)
+          assert.isAtLeast(outcome.usage.tokens ?? 0, 200)
+          assert.deepStrictEqual(workers[0]?.costs, [{ currency: "USD", cost: outcome.usage.cost ?? 0 }])
+        }).pipe(memory)
+      }
+    )
+
+    it.effect.each(["refusal", "quota", "context-overflow"] as const)(
+      "a judge that cannot do it (%s) is asked once, and the others go on",
+      (fault) => {
+        const script = ScriptedModel.make([ScriptedModel.fault(fault)], { model: "judge-1" })
+        const judge = Evaluation.judge("helpful", {
+          models: Models.make([{ provide: script.model }]),
+          called: "judge-1",
+          worker: "worker-1",
+          rubric: ""
+        })
+        return Effect.gen(function* () {
+          yield* run("r1")
+          const { scores } = scoredOf(yield* evaluated(Evaluation.make({ scorers: [judge, fixed(1)] }), "r1"))
+          assert.isNull(scores[0]?.value)
+          assert.include(scores[0]?.why ?? "", "no score: the judge cannot do it")
+          assert.strictEqual(scores[1]?.value, 1)
+          yield* script.complete
+        }).pipe(memory)
+      }
+    )
+
+    it.effect(
+      "R-409 a judge whose provider is down is tried again as the ladder says, and what another said is kept",
+      () => {
+        const first = ScriptedModel.make([ScriptedModel.object({ score: 0.5, why: "so so" })], { model: "first" })
+        const second = ScriptedModel.make(
+          [
+            ScriptedModel.fault("server"),
+            ScriptedModel.fault("rate-limit", { retryAfter: "5 seconds" }),
+            ScriptedModel.object({ score: 1, why: "fine" })
+          ],
+          { model: "second", provider: "other" }
+        )
+        const judge = (name: string, { model }: ScriptedModel.ScriptedModel) =>
+          Evaluation.judge(name, { models: Models.make([{ provide: model }]), called: name, worker: "w", rubric: "" })
+        return Effect.gen(function* () {
+          yield* run("r1")
+          const evaluation = Evaluation.make({
+            scorers: [judge("first", first), judge("second", second)],
+            onLow: "mark"
+          })
+          const fiber = yield* Effect.forkChild(evaluated(evaluation, "r1"), { startImmediately: true })
+          yield* TestClock.adjust("5 minutes")
+          const outcome = yield* Fiber.join(fiber)
+          assert.deepStrictEqual(
+            scoredOf(outcome).scores.map(({ value }) => value),
+            [0.5, 1]
+          )
+          const events = yield* Stream.runCollect(Run.events(outcome.run))
+          assert.deepStrictEqual(
+            events.flatMap((event) => (event._tag === "AttemptFailed" ? [event.kind] : [])),
+            ["transient", "transient"]
+          )
+          yield* first.complete
+          yield* second.complete
+        }).pipe(memory)
+      }
+    )
+
+    it.effect("R-409 a judge whose provider stays down is no score: the evaluation ends without one", () => {
+      const { evaluation } = judging([])
+      return Effect.gen(function* () {
+        yield* run("r1")
+        const down = Effect.fail(Failure.transient("down", { retryAfter: "10 days" }))
+        yield* Effect.ignore(Dependency.call("scripted", down))
+        const fiber = yield* Effect.forkChild(evaluated(evaluation, "r1"), { startImmediately: true })
+        yield* TestClock.adjust("1 hour")
+        const outcome = yield* Fiber.join(fiber)
+        assert.notStrictEqual(outcome.status, "completed")
+        assert.deepStrictEqual(
+          outcome.missing.map(({ task }) => task),
+          ["score", "look"]
+        )
+        assert.include(outcome.missing[0]?.reason ?? "", "scripted")
+        assert.deepStrictEqual(yield* Evaluation.trend(), [])
+        assert.deepStrictEqual((yield* Meter.ofRun(outcome.run)).calls, [])
+      }).pipe(memory)
+    })
+
+    it.effect("of several judges the one that has not done the work is asked, and the score says who", () => {
+      const own = ScriptedModel.make([], { model: "worker-1" })
+      const other = ScriptedModel.make([ScriptedModel.object({ score: 1, why: "fine" })], { model: "judge-1" })
+      const judge = Evaluation.judge("helpful", {
+        models: Models.make([{ provide: own.model }, { provide: other.model }]),
+        called: ["worker-1", "judge-1"],
+        worker: "another",
+        rubric: ""
+      })
+      return Effect.gen(function* () {
+        yield* run("model1")
+        const { scores } = scoredOf(yield* evaluated(Evaluation.make({ scorers: [judge] }), "model1"))
+        assert.deepStrictEqual(scores, [{ scorer: "helpful", value: 1, why: "fine", model: "judge-1" }])
+        assert.deepStrictEqual(yield* own.requests, [])
+      }).pipe(memory)
+    })
+
+    it.effect(
+      "when the first judge cannot be reached, the next one of the chain judges, and the journal says so",
+      () => {
+        const script = ScriptedModel.make([ScriptedModel.fault("overloaded")], { model: "judge-1" })
+        const spare = ScriptedModel.make([ScriptedModel.object({ score: 1, why: "fine" })], { model: "judge-2" })
+        const judge = Evaluation.judge("helpful", {
+          models: Models.make([{ provide: script.model }, { provide: spare.model }]),
+          called: ["judge-1", "judge-2"],
+          worker: "worker-1",
+          rubric: ""
+        })
+        return Effect.gen(function* () {
+          yield* run("r1")
+          const outcome = yield* evaluated(Evaluation.make({ scorers: [judge] }), "r1")
+          assert.strictEqual(scoredOf(outcome).scores[0]?.model, "judge-2")
+          const events = yield* Stream.runCollect(Run.events(outcome.run))
+          assert.isTrue(events.some((event) => event._tag === "Noticed" && event.what === "model-swap"))
+        }).pipe(memory)
+      }
+    )
+
     it("the model of the work cannot be its judge", () => {
       for (const worker of ["judge-1", ["other", " JUDGE-1"]]) {
         assert.throws(() => judging([], { worker }), RangeError, "options.called must be another model")
       }
+      const { model } = ScriptedModel.make([])
+      const models = Models.make([{ provide: model }, { provide: model, name: "worker-1" }])
+      assert.throws(() => judging([], { models }), RangeError, "options.models must be another model")
+      assert.throws(() => judging([], { called: ["judge-1", "worker-1"] }), RangeError, "options.called must be")
     })
 
     it.effect("a run that the judge's model worked on, as the journal says, gets no score, and it is not asked", () => {
@@ -444,6 +598,9 @@ describe("Evaluation", () => {
       ["a threshold below 0", () => Evaluation.make({ scorers: [fixed(1)], low: -1 }), "options.low"],
       ["an unknown way", () => Evaluation.make({ scorers: [fixed(1)], onLow: "ask" as never }), "options.onLow"],
       ["a name that is none", () => Evaluation.scorer("a b", () => Effect.never), "name"],
+      ["a judge without models", () => judging([], { models: {} as never }), "options.models"],
+      ["a judge without names", () => judging([], { called: [] }), "options.called"],
+      ["a judge that may say nothing", () => judging([], { maxOutput: 0 }), "options.maxOutput"],
       ["a judge without a rubric", () => judging([], { rubric: 1 as never }), "options.rubric"]
     ])("%s is a RangeError that names it", (_, make, named) => {
       assert.throws(make, RangeError, named)

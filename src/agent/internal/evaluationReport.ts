@@ -53,6 +53,30 @@ export const Scored = Schema.Struct({
   failures: Schema.Array(Schema.Struct({ kind: Schema.String, shape: Schema.String, fresh: Schema.Boolean }))
 })
 
+/** @since 0.1.0 */
+export interface Verdict extends Schema.Schema.Type<typeof Verdict> {}
+
+/**
+ * What an evaluation has come to: the output of its task `look`.
+ *
+ * **Details**
+ *
+ * - `low`: the scorers with a low score. `fresh`: new failures. `marked`: whether there is any of these.
+ * - `asked`: whether people were asked. `said`: what they answered, `problem` or `fine`; absent when nobody did.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Verdict = Schema.Struct({
+  run: Schema.String,
+  low: Schema.Array(Schema.String),
+  fresh: Schema.Array(Schema.String),
+  marked: Schema.Boolean,
+  asked: Schema.Boolean,
+  said: Schema.optionalKey(Schema.Literals(["problem", "fine"])),
+  by: Schema.optionalKey(Schema.String)
+})
+
 const decode = Schema.decodeUnknownOption(Scored)
 
 /** The reports of the newest evaluations. A run that cannot be read any more stops nobody else. */
