@@ -94,15 +94,18 @@ export const encoded = (content: ReadonlyArray<Part>): ReadonlyArray<Response.Pa
 
 const headers = ["request-id", "x-request-id"]
 
+/** An id that is one: what a provider makes too long must not keep a call from being recorded. */
+const isRequestId = (value: unknown): value is string => typeof value === "string" && /^[!-~]{1,128}$/.test(value)
+
 /** By which the provider knows a call that it answered. */
 const requestIdOf = (content: ReadonlyArray<Part>): string | undefined => {
   let id: string | undefined
   for (const part of content) {
-    if (part.type === "response-metadata") id ??= part.id
+    if (part.type === "response-metadata" && isRequestId(part.id)) id ??= part.id
     if (part.type !== "finish") continue
     for (const name of headers) {
       const value = part.response?.headers[name]
-      if (typeof value === "string") return value
+      if (isRequestId(value)) return value
     }
   }
   return id

@@ -24,6 +24,7 @@ import * as Failure from "../../Failure.ts"
 import { BudgetExceeded } from "../../run/Budget.ts"
 import type * as Dependency from "../../run/Dependency.ts"
 import * as Effects from "../../run/Effects.ts"
+import { owned } from "../../run/internal/plain.ts"
 import { many, sentences, shorten } from "../../run/internal/problems.ts"
 import * as Result from "../../run/Result.ts"
 import * as Secrets from "../../run/Secrets.ts"
@@ -280,7 +281,10 @@ export class Talk<A, RT, RM> {
       per: "dispatch",
       idempotent: true,
       schema: ContextWindow.Summary,
-      run: () => summary
+      run: () =>
+        Effect.flatMap(summary, (made) =>
+          EffectResult.isSuccess(owned(made, "the summary")) ? Effect.succeed(made) : ContextWindow.mechanical(work)
+        )
     }).pipe(
       // What cannot be recorded is not asked for again: it is made without a model.
       Effect.catchTag("EffectError", () => ContextWindow.mechanical(work))
@@ -376,15 +380,19 @@ export class Talk<A, RT, RM> {
         )
       )
       const { cacheRead = 0, cacheWrite = 0, input } = call.usage
-      return {
+      const answer = {
         parts: parts as unknown as turn.Turn["parts"],
         before,
         provider: call.provider,
         model: call.model,
         price: call.cost === undefined ? "unknown" : "known",
-        ...(call.estimated === true ? {} : { tokens: input + cacheRead + cacheWrite }),
+        ...(call.estimated === true ? {} : { tokens: ModelCall.tokensOf({ input, output: 0, cacheRead, cacheWrite }) }),
         ...(harder ? { harder } : {})
       } satisfies turn.Turn
+      // An answer that the journal cannot hold is no answer, and nobody has to find out what became of it.
+      const own = owned(answer, "its answer")
+      if (EffectResult.isSuccess(own)) return answer
+      return yield* Failure.malformed(sentences([own.failure], "its answer"))
     })
   }
 }

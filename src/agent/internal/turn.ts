@@ -113,7 +113,8 @@ export const read = ({ parts }: Pick<Turn, "parts">, number: number, taken: Set<
       }
       case "tool-call": {
         const own = text(part["id"])
-        const id = idPattern.test(own) && !taken.has(own) ? own : `call_${number}_${index}`
+        let id = idPattern.test(own) ? own : `call_${number}_${index}`
+        for (let again = 0; taken.has(id); again++) id = `call_${number}_${index}_${again}`
         taken.add(id)
         const { name, params } = part
         calls.push({ id, name: text(name), params })
