@@ -124,7 +124,8 @@ export type { Done } from "./internal/talk.ts"
  * - `steps`: turns of the model in one order, a whole number >= 1. Default 5. Limits of the contract and of the run hold beside it.
  * - `corrections`: how often in one order a delivery that does not fit, or a turn without a call, is sent back, a whole number from 0
  *   to 10. Default 1.
- * - `maxOutput`: tokens of one answer, a whole number >= 1. Default 4,096.
+ * - `maxOutput`: tokens of one answer, a whole number >= 1. Default 4,096. Where less is left of its budget, at least 256, an answer
+ *   may be as long as that.
  * - `maxResult`: characters of one result of a tool in a prompt, a whole number >= 100; what is longer is shortened, which the
  *   model is told. Default 20,000.
  * - `context`: the window of the model; see `ContextWindow.Options`. Default 100,000 tokens. `summary`: who says what the turns

@@ -95,8 +95,8 @@ export interface Called {
  * - `recorded`: `"call"` has each call done once and its result recorded. With `"handler"` the handler records itself what it
  *   does, and is called again when its order is given again, as those of `Memory` are; such a tool has no gate and no risk.
  *   Default `"call"`.
- * - `host`: the host that it talks to. Its calls go through the `Gateway` then, where they can be limited and switched off.
- *   Default: it is called as it is.
+ * - `host`: the host that it talks to. Its calls need the `Gateway` then, which limits them by host. Default: none; where there is a
+ *   gateway its calls go through it all the same, and can be limited and switched off by the name of the tool.
  * - `version`: of what it does, beside its definition. Default `"1"`.
  *
  * @category models

@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { Tool } from "effect/ai"
-import { Agent, Models, ScriptedModel, ToolScope } from "espalier/agent"
+import { Agent, Gateway, Models, ScriptedModel, ToolScope } from "espalier/agent"
 import { Run } from "espalier/run"
 
 import { elapse, history } from "../run/desks.ts"
 import { of, resume } from "../run/living.ts"
 import { killed } from "../run/outside.ts"
-import { Answer, calls, delivers, deskWith, Mail, notices, search, services, spent, started } from "./agents.ts"
+import { Answer, calls, delivers, deskWith, Mail, notices, Search, search, services, spent, started } from "./agents.ts"
 
 const make = ScriptedModel.make
 
@@ -194,6 +194,49 @@ describe("The limits of an agent", () => {
       const { ledger } = yield* Run.state("r1")
       assert.isAtMost(ledger.accounts.get("run")?.settled.tokens ?? 0, 1600)
       assert.include(yield* notices, "limit")
+    }).pipe(Effect.provide(services))
+  })
+})
+
+describe("A gateway around an agent", () => {
+  it.effect("R-403 switches a tool off by its name, whatever host it has, and the model is told", () => {
+    const queries: Array<string> = []
+    const script = make([calls(["search", { query: "ship" }]), delivers("nothing")])
+    return Effect.gen(function* () {
+      yield* Gateway.switchOff({ tool: "search", by: "ann", why: "it is being mended" })
+      const outcome = yield* started(deskWith(script, { tools: ToolScope.make([search(queries)]) }))
+      assert.deepStrictEqual([one(outcome).output, queries], [{ answer: "nothing" }, []])
+      const [, second] = yield* script.requests
+      assert.include(JSON.stringify(second?.prompt), "it is being mended")
+    }).pipe(Effect.provide([services, Gateway.layer()]))
+  })
+
+  it.effect("R-403 is never gone around by a tool with a host", () => {
+    let called = 0
+    const outside = ToolScope.tool(Search, { host: "example.com", handle: () => Effect.sync(() => [`${++called}`]) })
+    const script = make([calls(["search", { query: "ship" }]), delivers("nothing")])
+    return Effect.gen(function* () {
+      yield* started(deskWith(script, { tools: ToolScope.make([outside]) as never }))
+      assert.strictEqual(called, 0)
+    }).pipe(Effect.provide(services))
+  })
+})
+
+describe("The budget of an agent", () => {
+  it.effect("R-210 D33 lets its last answer be as long as what is left", () => {
+    const script = make([
+      ScriptedModel.tools([{ name: "search", params: { query: "1" } }], { usage: { inputTokens: 5000 } }),
+      delivers("Fram")
+    ])
+    return Effect.gen(function* () {
+      const desk = deskWith(script, { tools: ToolScope.make([search()]), maxOutput: 8000 })
+      const limits = { tokens: 9000 }
+      const outcome = yield* elapse(Run.start(desk, { id: "r1", input: "go", log: false, limits }), "5 minutes")
+      assert.deepStrictEqual(one(outcome).output, { answer: "Fram" })
+      const [first, second] = yield* script.requests
+      assert.strictEqual(first?.outputLimit, 8000)
+      assert.isBelow(second?.outputLimit ?? 0, 4000)
+      assert.isAbove(second?.outputLimit ?? 0, 256)
     }).pipe(Effect.provide(services))
   })
 })

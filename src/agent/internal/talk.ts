@@ -43,6 +43,9 @@ import { asking } from "./summarising.ts"
 import { type Made, Toolbox } from "./toolbox.ts"
 import * as turn from "./turn.ts"
 
+/** Tokens of an answer that is still worth asking for, where less is left than it may have. */
+const shortest = 256
+
 /** What a conversation goes by. */
 export interface Manner<A, RT, RM> {
   readonly models: Models.Models<RM>
@@ -346,6 +349,13 @@ export class Talk<A, RT, RM> {
     })
   }
 
+  /** How long the answer may be: as long as ever, or shorter where that is what is left and still of use. */
+  private longest(tokens: number, left: { readonly tokens?: number | undefined }): number {
+    const { maxOutput } = this.manner
+    const room = left.tokens === undefined ? maxOutput : Math.min(maxOutput, left.tokens - tokens)
+    return room >= Math.min(maxOutput, shortest) ? room : maxOutput
+  }
+
   private call(
     number: number,
     { prompt, tokens, utilisation }: ContextWindow.Fitted,
@@ -353,9 +363,10 @@ export class Talk<A, RT, RM> {
     harder: boolean
   ) {
     const { manner, order, tools } = this
-    const { maxOutput, models } = manner
+    const { models } = manner
     return Effect.gen({ self: this }, function* () {
       const { price } = yield* CostModel
+      const maxOutput = this.longest(tokens, yield* order.allowance.left)
       const cost =
         this.last === undefined ? undefined : price({ ...this.last, usage: { input: tokens, output: maxOutput } })
       const estimate = { steps: 1, tokens: tokens + maxOutput, ...(cost === undefined ? {} : { cost }) }

@@ -269,10 +269,13 @@ export class Toolbox<R> {
       const read = entry.read(args)
       if (EffectResult.isFailure(read)) return yield* Failure.malformed(sentences(read.failure, "the arguments"))
       const work = Effect.suspend(() => entry.handle(read.success, called))
-      // Whoever made a tool with a host has made its scope need the gateway.
-      const limited = (
-        host === undefined ? Effect.timeout(work, timeout) : Gateway.call({ tool: name, host, timeout }, work)
-      ) as Effect.Effect<unknown, unknown, R>
+      // One with a host has made its scope need the gateway; any other can be switched off where there is one.
+      const gateway = yield* Effect.serviceOption(Gateway.Gateway)
+      const limited: Effect.Effect<unknown, unknown, R> = Option.isSome(gateway)
+        ? gateway.value.call({ tool: name, host, timeout }, work)
+        : host === undefined
+          ? Effect.timeout(work, timeout)
+          : Effect.die(new Error(`the tool ${name} has a host, and there is no Gateway`))
       const exit = yield* Effect.exit(limited)
       const ended = yield* Clock.currentTimeMillis
       const outcome = Exit.isSuccess(exit) ? "done" : Cause.hasInterruptsOnly(exit.cause) ? "interrupted" : "failed"
