@@ -10,7 +10,6 @@
  */
 import { Context, Effect, FileSystem, Path, Schema } from "effect"
 
-import type { Strike } from "./faults.ts"
 import { oneLine } from "./text.ts"
 
 /**
@@ -42,14 +41,12 @@ export interface Notes {
 }
 
 /**
- * What the workers work from: the notes, and the faults that were ordered.
+ * What the workers work from.
  *
  * @category services
  * @since 0.1.0
  */
-export class Library extends Context.Service<Library, { readonly notes: Notes; readonly strike: Strike }>()(
-  "research-desk/Library"
-) {}
+export class Library extends Context.Service<Library, { readonly notes: Notes }>()("research-desk/Library") {}
 
 /**
  * A folder that cannot be read.

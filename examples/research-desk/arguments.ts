@@ -9,6 +9,7 @@
 import { Result, Schema } from "effect"
 import type { RunEvent } from "espalier/run"
 
+import { defaults } from "../shared/claude.ts"
 import { split, type Words } from "../shared/words.ts"
 import { type Fail, failures, type Force, forces } from "./forced.ts"
 import { oneLine, words } from "./text.ts"
@@ -30,7 +31,8 @@ export const answers = [
 export type Answer = (typeof answers)[number]
 
 /**
- * What was asked for. `notes`: the folder; `undefined` = the notes of the example. `resume`: the run to take up.
+ * What was asked for. `notes`: the folder; `undefined` = the notes of the example. `resume`: the run to take up. `cheap`, `strong`:
+ * ids of models.
  *
  * @category models
  * @since 0.1.0
@@ -41,6 +43,8 @@ export interface Arguments {
   readonly force: Force | undefined
   readonly fail: Fail | undefined
   readonly answer: Answer | undefined
+  readonly cheap: string | undefined
+  readonly strong: string | undefined
   readonly resume: string | undefined
   readonly json: boolean
   readonly help: boolean
@@ -85,10 +89,14 @@ export const help = `Researches a topic in a folder of notes, writes a short art
   --fail WORK         let every worker of a kind fail for good: ${failures.join(", ")}
   --answer DECISION   answer what the run asks a person: ${answers.join(", ")};
                       by default the run ends waiting and its questions are printed
+  --cheap MODEL       with a key, the model that researches, by default ${defaults.cheap}
+  --strong MODEL      with a key, the model that writes and checks, by default ${defaults.strong}
   --resume RUN        take up a run that waits or was interrupted
   --json              print the report as JSON, and the progress on the error stream
   --help              print this
 
+With ANTHROPIC_API_KEY in the environment the workers are Claude, which costs money; each model stands in for the other.
+Without it, and with --force and --fail, they are scripted models, which cost nothing and answer the same each time.
 Attempts are repeated after 50 ms and 100 ms here, so that nobody waits; the desk's own waits are 1 s and 2 s.
 Exit codes: 0 done, or waiting for a person, 1 done and the check asks for a revision, 2 partial, cancelled or nothing,
 3 could not run, 130 interrupted.
@@ -100,6 +108,8 @@ const expectations: Readonly<Record<string, string>> = {
   "--force": `one of ${forces.join(", ")}`,
   "--fail": `one of ${failures.join(", ")}`,
   "--answer": `one of ${answers.join(", ")}`,
+  "--cheap": "the id of a model",
+  "--strong": "the id of a model",
   "--resume": "the id of a run, letters, digits, dots, dashes and underscores"
 }
 const known: ReadonlyArray<string> = [...Object.keys(expectations), ...switches]
@@ -126,6 +136,8 @@ const nothing: Arguments = {
   force: undefined,
   fail: undefined,
   answer: undefined,
+  cheap: undefined,
+  strong: undefined,
   resume: undefined,
   json: false,
   help: false
@@ -144,6 +156,8 @@ const choice = <A extends string>(
   const found = among.find((each) => each === value)
   return found === undefined ? wrong(flag, value, expectations[flag] ?? "") : Result.succeed(found)
 }
+
+const isModel = (id: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$/.test(id)
 
 const longestTopic = 200
 
@@ -168,6 +182,10 @@ const interpret = ({ positionals, values }: Words): Result.Result<Arguments, Arg
     if (notes !== undefined && (notes.trim() === "" || notes.includes("\0"))) {
       return yield* wrong("--notes", notes, expectations["--notes"] ?? "")
     }
+    const [cheap, strong] = ["--cheap", "--strong"].map((flag) => values.get(flag)?.[0])
+    if (cheap !== undefined && !isModel(cheap)) return yield* wrong("--cheap", cheap, expectations["--cheap"] ?? "")
+    if (strong !== undefined && !isModel(strong))
+      return yield* wrong("--strong", strong, expectations["--strong"] ?? "")
     const resume = values.get("--resume")?.[0]
     if (resume !== undefined) {
       if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(resume) || resume.includes("..")) {
@@ -184,5 +202,6 @@ const interpret = ({ positionals, values }: Words): Result.Result<Arguments, Arg
     if (answer !== undefined && may !== undefined && !may.includes(answer)) {
       return yield* wrong("--answer", answer, `one of ${may.join(", ")}, which is what --force ${force} asks`)
     }
-    return { ...nothing, topic: topic ?? defaultTopic, notes, force, fail, answer, resume, json: values.has("--json") }
+    const json = values.has("--json")
+    return { ...nothing, topic: topic ?? defaultTopic, notes, force, fail, answer, cheap, strong, resume, json }
   })

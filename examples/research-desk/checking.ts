@@ -23,23 +23,32 @@ export interface Checked {
   readonly unresolved: ReadonlyArray<string>
 }
 
+/**
+ * The places of an article that do not say what they are quoted for.
+ *
+ * @category checking
+ * @since 0.1.0
+ */
+export const unresolved = (notes: Notes, { paragraphs }: Draft): ReadonlyArray<string> => {
+  const sources = paragraphs.flatMap(({ statements }) => statements.flatMap((statement) => statement.sources))
+  return [...new Set(sources.filter((source) => !holds(notes, source)).map(place))]
+}
+
 const quoted = (sources: ReadonlyArray<Source>): string => sources.map(({ quotation }) => quotation).join(" ")
 
 const checkWith = (notes: Notes, draft: Draft, against: (statement: Statement) => string | undefined): Checked => {
   const unsupported: Array<Check["unsupported"][number]> = []
-  const unresolved = new Set<string>()
   let checked = 0
   for (const { statements } of draft.paragraphs) {
     for (const statement of statements) {
       checked += 1
-      for (const source of statement.sources) if (!holds(notes, source)) unresolved.add(place(source))
       const reason = statement.sources.length === 0 ? "it names no source" : against(statement)
       if (reason !== undefined) unsupported.push({ statement: statement.text, reason })
     }
   }
   if (checked === 0) unsupported.push({ statement: draft.title, reason: "the article states nothing" })
   const verdict = unsupported.length === 0 ? "APPROVED" : "NEEDS_REVISION"
-  return { check: { verdict, checked, unsupported, draft }, unresolved: [...unresolved] }
+  return { check: { verdict, checked, unsupported, draft }, unresolved: unresolved(notes, draft) }
 }
 
 /**

@@ -11,6 +11,7 @@ import type { Outcome, RunEvent } from "espalier/run"
 import * as ResearchDesk from "./desk.ts"
 import type { Setting } from "./forced.ts"
 import type { Input } from "./model.ts"
+import * as Script from "./script.ts"
 
 /**
  * What is to be done.
@@ -19,7 +20,8 @@ import type { Input } from "./model.ts"
  *
  * - `input`: what a new run begins with; absent to take up the run of this id again.
  * - `answer`: given to every question that comes up. Default none: the run ends as `waiting`.
- * - `desk`: what differs from the defaults, beside what the setting says.
+ * - `desk`: what differs from the defaults, beside what the setting says. Without models, the scripted ones have the faults of
+ *   the setting.
  *
  * @category models
  * @since 0.1.0
@@ -49,7 +51,8 @@ const rounds = 10
  */
 export const conduct = Effect.fnUntraced(function* (options: Options) {
   const { answer, input, onEvent, onTreeEvent, run, setting } = options
-  const desk = ResearchDesk.make({ ...options.desk, ...setting.desk })
+  const models = options.desk?.models ?? Script.make(setting.faults)
+  const desk = ResearchDesk.make({ ...options.desk, ...setting.desk, models })
   const office = yield* Office.open(desk, {
     log: false,
     ...(onTreeEvent === undefined ? {} : { onEvent: onTreeEvent })

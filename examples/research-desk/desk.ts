@@ -1,6 +1,9 @@
 /**
  * The research desk: catalogue → research → write → check, with a stand-in for each kind of worker that works differently.
  *
+ * Who researches, writes and checks is a language model with tools for the notes. Listing the notes, and mending places that
+ * were quoted wrongly, takes no language: code does that.
+ *
  * What can be recovered from is declared with the tasks: how research is split or planned anew, how an article whose
  * sources do not hold is followed up, what may be dropped if a person says so. When it is done is decided by the library.
  *
@@ -8,19 +11,27 @@
  */
 import { Effect, Result as EffectResult, Schema } from "effect"
 import { Failure } from "espalier"
-import { type Allowance, Desk, Domain, Plan, Recovery, Result, Worker } from "espalier/run"
+import { Agent, type Models, ToolScope } from "espalier/agent"
+import { Desk, Domain, Plan, Recovery, Result, Worker } from "espalier/run"
 import type { Decider } from "espalier/run"
 
 import * as Checking from "./checking.ts"
-import { Library, type Note, type Notes } from "./Library.ts"
+import { Library, type Note } from "./Library.ts"
 import { Catalogue, Check, Draft, Input, Report, Research } from "./model.ts"
 import { assemble, threshold } from "./report.ts"
 import * as Finding from "./research.ts"
+import * as Script from "./script.ts"
 import * as Text from "./text.ts"
+import * as Tools from "./tools.ts"
 import * as Writing from "./writing.ts"
 
-/** One step of a worker: what it does is charged to the run before it begins. */
-const step = <A>(allowance: Allowance.Allowance, work: () => A) => allowance.call({ steps: 1 }, Effect.sync(work))
+/**
+ * The model of a worker, by `domain.worker`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ModelOf = (worker: string) => Models.Models
 
 const catalogue = Worker.make("catalogue", {
   description: "Lists the notes, and the files that are none",
@@ -30,14 +41,12 @@ const catalogue = Worker.make("catalogue", {
   estimate: { steps: 1 },
   handle: ({ allowance }) =>
     Effect.gen(function* () {
-      const { notes, strike } = yield* Library
-      const list = step(allowance, (): Result.Result<Catalogue> => {
-        const listed = notes.notes.map(({ file, lines, title }) => ({ file, title, lines: lines.length }))
-        const output = { notes: listed, unread: notes.unread }
-        const missing = notes.unread.map(({ file, reason }) => ({ part: file, reason }))
-        return missing.length === 0 ? Result.completed(output) : Result.partial(output, missing)
-      })
-      return yield* strike("library.catalogue", list, (_, answer) => answer)
+      const { notes } = yield* Library
+      yield* allowance.call({ steps: 1 }, Effect.void)
+      const listed = notes.notes.map(({ file, lines, title }) => ({ file, title, lines: lines.length }))
+      const output = { notes: listed, unread: notes.unread }
+      const missing = notes.unread.map(({ file, reason }) => ({ part: file, reason }))
+      return missing.length === 0 ? Result.completed(output) : Result.partial(output, missing)
     })
 })
 
@@ -45,118 +54,56 @@ const ResearchInput = Schema.Struct({ topic: Schema.String, files: Schema.Array(
 
 /** `window`: how many characters of notes it can take in. */
 const researcher = (
+  models: ModelOf,
   domain: string,
   name: string,
   description: string,
   capability: string,
   window: number,
-  find: (topic: string, notes: ReadonlyArray<Note>) => Research
+  by: { readonly tool: string; readonly find: (topic: string, notes: ReadonlyArray<Note>) => Research }
 ) =>
-  Worker.make(name, {
+  Agent.make(name, {
     description,
+    instructions: [
+      "You find the passages of a folder of notes that bear on a topic.",
+      `Call \`${by.tool}\` with the topic, and \`read_note\` where you have to see more of a note.`,
+      "Deliver at most 12 passages, the most relevant first, each with its file, its line, and the whole line word for word.",
+      "`absent`: words of the topic that stand in no note.",
+      "`contradictions`: pairs of passages that say the same with another figure, and what is counted.",
+      "Where nothing bears on the topic, give up as not able, and say how many notes you have searched."
+    ].join("\n"),
     capabilities: [capability],
     input: ResearchInput,
     output: Research,
     estimate: { steps: 2 },
-    window,
-    handle: ({ allowance, input: { files, topic } }) =>
-      Effect.gen(function* () {
-        const { notes, strike } = yield* Library
-        const work = Effect.gen(function* () {
-          const read = yield* step(allowance, () => notes.notes.filter(({ file }) => files.includes(file)))
-          const size = read.reduce((sum, { lines }) => sum + lines.reduce((sum, line) => sum + line.length, 0), 0)
-          if (size > window) {
-            return yield* Failure.oversized(`the notes have ${size} characters, ${name} takes in ${window}`)
-          }
-          const found = yield* step(allowance, () => find(topic, read))
-          if (found.passages.length === 0) {
-            return yield* Failure.capability(`none of ${read.length} notes bears on “${Text.oneLine(topic, 80)}”`)
-          }
-          return Result.completed(found, { confidence: Finding.confidence(topic, found) })
-        })
-        return yield* strike(`${domain}.${name}`, work, (_, answer) => half(answer))
-      })
+    models: models(`${domain}.${name}`),
+    tools: ToolScope.make([Tools.search(by.tool, description, window, by.find), Tools.readNote]),
+    steps: 6,
+    maxOutput: 8_000
   })
-
-/** The first half of what was found, said to be no more. */
-const half = (answer: Result.Result<Research>): Result.Result<Research> => {
-  const { confidence, output } = answer
-  if (output === undefined) return answer
-  const kept = output.passages.slice(0, Math.ceil(output.passages.length / 2))
-  const missing = [{ part: `${output.passages.length - kept.length} passages`, reason: "it stopped half way" }]
-  return Result.partial({ ...output, passages: kept, contradictions: Finding.contradictions(kept) }, missing, {
-    confidence
-  })
-}
 
 const WriteInput = Schema.Struct({ topic: Schema.String, research: Research })
 
-const writer = (name: string, description: string, write: (topic: string, research: Research) => Draft) =>
-  Worker.make(name, {
+const writer = (models: ModelOf, name: string, description: string, manner: string) =>
+  Agent.make(name, {
     description,
+    instructions: [
+      `You write a short article out of what research has found. ${manner}`,
+      "State nothing that your sources do not say. Each statement is one sentence with the sources that carry it, copied as",
+      "they are: file, line, and quotation. Call `read_note` where you have to see what is around a place.",
+      "What the notes do not agree on has a paragraph of its own."
+    ].join("\n"),
     capabilities: ["write-article"],
     input: WriteInput,
     output: Draft,
     estimate: { steps: 2 },
-    handle: ({ allowance, contract, input: { research, topic } }) =>
-      Effect.gen(function* () {
-        const { strike } = yield* Library
-        const work = Effect.gen(function* () {
-          const draft = yield* step(allowance, () => write(topic, research))
-          const files = new Set(draft.paragraphs.flatMap(({ statements }) => statements.flatMap(filesOf)))
-          const confidence = yield* step(allowance, () => Text.share(0.6 + 0.1 * files.size))
-          return Result.completed(draft, { confidence })
-        })
-        const wanted = contract.definitionOfDone.some(({ id }) => id === figures)
-        return yield* strike(`writing.${name}`, work, (kind, answer) => bent(kind, answer, wanted))
-      })
+    models: models(`writing.${name}`),
+    tools: ToolScope.make([Tools.readNote]),
+    steps: 6,
+    // An article that does not fit is sent back by the run, as an order of its own.
+    corrections: 0,
+    maxOutput: 8_000
   })
-
-const filesOf = ({ sources }: Draft["paragraphs"][number]["statements"][number]) => sources.map(({ file }) => file)
-
-/** A draft with one thing wrong. */
-const bent = (kind: string, answer: Result.Result<Draft>, wanted: boolean): Result.Result<Draft> => {
-  const { output } = answer
-  if (output === undefined) return answer
-  let done = false
-  const statementsOf = (
-    change: (statement: Draft["paragraphs"][number]["statements"][number]) => typeof statement
-  ) => ({
-    ...output,
-    paragraphs: output.paragraphs.map(({ heading, statements }) => ({
-      heading,
-      statements: statements.map((statement) => (done ? statement : change(statement)))
-    }))
-  })
-  switch (kind) {
-    case "misquote": {
-      const draft = statementsOf((statement) => {
-        done = true
-        return { ...statement, sources: statement.sources.map((source) => ({ ...source, line: source.line + 1 })) }
-      })
-      return { ...answer, output: draft }
-    }
-    case "misstate": {
-      const draft = statementsOf((statement) => {
-        const [number] = Text.numbers(statement.text)
-        if (number === undefined) return statement
-        done = true
-        return { ...statement, text: statement.text.replace(number, `${Number(number) * 10 + 7}`) }
-      })
-      return { ...answer, output: draft }
-    }
-    case "no-figures": {
-      if (!wanted) return answer
-      const paragraphs = output.paragraphs.map(({ heading, statements }) => ({
-        heading,
-        statements: statements.filter(({ text }) => Text.numbers(text).size === 0)
-      }))
-      return { ...answer, output: { ...output, paragraphs: paragraphs.filter((each) => each.statements.length > 0) } }
-    }
-    default:
-      return answer
-  }
-}
 
 const mender = Worker.make("mender", {
   description: "Corrects the places that an article quotes wrongly, and drops what stands nowhere",
@@ -166,94 +113,123 @@ const mender = Worker.make("mender", {
   estimate: { steps: 1 },
   handle: ({ allowance, input: { draft } }) =>
     Effect.gen(function* () {
-      const { notes, strike } = yield* Library
-      const work = Effect.map(
-        step(allowance, () => Writing.mend(notes, draft)),
-        (draft) => Result.completed(draft)
-      )
-      return yield* strike("writing.mender", work, (_, answer) => answer)
+      const { notes } = yield* Library
+      yield* allowance.call({ steps: 1 }, Effect.void)
+      return Result.completed(Writing.mend(notes, draft))
     })
 })
 
-const checker = (name: string, description: string, check: (notes: Notes, draft: Draft) => Checking.Checked) =>
-  Worker.make(name, {
+const same = Schema.toEquivalence(Draft)
+
+const checker = (models: ModelOf, name: string, description: string, manner: string) =>
+  Agent.make(name, {
     description,
+    instructions: [
+      "You verify every statement of an article against its sources. The article is the `draft` of your inputs; where",
+      "`from_tasks_before` has `mend`, it is that one, which you deliver as `draft` word for word. Otherwise leave `draft` out.",
+      `Look up all places with \`look_up\`, in one call. ${manner}`,
+      "A statement without a source, or whose source stands elsewhere than it says, is not supported.",
+      "`checked`: how many statements there are. The verdict is APPROVED if and only if none is unsupported.",
+      "What an article says of itself is no verdict."
+    ].join("\n"),
     capabilities: ["check-statements"],
     input: Schema.Struct({ draft: Draft }),
     output: Check,
-    estimate: { steps: 1 },
-    handle: ({ accepted, allowance, input }) =>
+    estimate: { steps: 2 },
+    models: models(`checking.${name}`),
+    tools: ToolScope.make([Tools.lookUp, Tools.readNote]),
+    steps: 6,
+    maxOutput: 8_000,
+    // Whether quotations stand where they should is looked at here: what a model says of that is no evidence.
+    attach: (output, _, { accepted, input }) =>
       Effect.gen(function* () {
-        const { notes, strike } = yield* Library
-        // After a follow-up it is the mended article that is checked.
-        const draft = accepted["mend"] === undefined ? input.draft : as(Draft, accepted["mend"])
-        const work = Effect.map(
-          step(allowance, () => check(notes, draft)),
-          ({ check, unresolved }) =>
-            Result.completed(check, {
-              confidence: Text.share(1 - check.unsupported.length / Math.max(1, check.checked)),
-              evidence: [
-                {
-                  requirement: resolved,
-                  command: "compare each quotation with its line",
-                  exitStatus: unresolved.length === 0 ? 0 : 1,
-                  output: unresolved.join("\n")
-                }
-              ]
-            })
-        )
-        return yield* strike(`checking.${name}`, work, (_, answer) => answer)
+        const { notes } = yield* Library
+        const mended = accepted["mend"]
+        const draft = mended === undefined ? input.draft : as(Draft, mended)
+        if (!same(output.draft ?? input.draft, draft)) {
+          return yield* Failure.malformed("the article that was checked is not the one that was to be checked")
+        }
+        const unresolved = Checking.unresolved(notes, draft)
+        return {
+          evidence: [
+            {
+              requirement: resolved,
+              command: "compare each quotation with its line",
+              exitStatus: unresolved.length === 0 ? 0 : 1,
+              output: unresolved.join("\n")
+            }
+          ]
+        }
       })
   })
 
-const domains = [
-  Domain.make("library", {
-    workers: [
-      catalogue,
-      researcher(
-        "library",
-        "keywords",
-        "Finds the lines that have the words of the topic, rare words first",
-        "find-passages",
-        60_000,
-        Finding.byWords
-      ),
-      researcher(
-        "library",
-        "outliner",
-        "Takes what a note on the topic says first, by its title",
-        "outline-notes",
-        1_000_000,
-        Finding.byOutline
-      )
-    ]
-  }),
-  Domain.make("reading", {
-    workers: [
-      researcher(
-        "reading",
-        "sections",
-        "Reads section by section and forgives misspelling",
-        "find-passages",
-        400_000,
-        Finding.bySections
-      )
-    ]
-  }),
-  Domain.make("writing", {
-    workers: [
-      writer("composer", "Tells what was found note by note", Writing.byNotes),
-      writer("digest", "Tells what was found word by word of the topic", Writing.byTopic),
-      mender
-    ]
-  }),
-  Domain.make("checking", {
-    workers: [
-      checker("figures", "Looks for every number and name of a statement in its sources", Checking.byFigures),
-      checker("wording", "Compares the words of every statement with its sources", Checking.byWording)
-    ]
-  })
-] as const
+const domains = (models: ModelOf) =>
+  [
+    Domain.make("library", {
+      workers: [
+        catalogue,
+        researcher(
+          models,
+          "library",
+          "keywords",
+          "Finds the lines that have the words of the topic, rare words first",
+          "find-passages",
+          60_000,
+          { tool: "search_words", find: Finding.byWords }
+        ),
+        researcher(
+          models,
+          "library",
+          "outliner",
+          "Takes what a note on the topic says first, by its title",
+          "outline-notes",
+          1_000_000,
+          { tool: "search_titles", find: Finding.byOutline }
+        )
+      ]
+    }),
+    Domain.make("reading", {
+      workers: [
+        researcher(
+          models,
+          "reading",
+          "sections",
+          "Reads section by section and forgives misspelling",
+          "find-passages",
+          400_000,
+          { tool: "search_letters", find: Finding.bySections }
+        )
+      ]
+    }),
+    Domain.make("writing", {
+      workers: [
+        writer(models, "composer", "Tells what was found note by note", "Give each note a paragraph of its own."),
+        writer(
+          models,
+          "digest",
+          "Tells what was found word by word of the topic",
+          "Give each word of the topic a paragraph of its own."
+        ),
+        mender
+      ]
+    }),
+    Domain.make("checking", {
+      workers: [
+        checker(
+          models,
+          "figures",
+          "Looks for every number and name of a statement in its sources",
+          "Look for each number and each name of a statement in what stands at its sources."
+        ),
+        checker(
+          models,
+          "wording",
+          "Compares the words of every statement with its sources",
+          "Compare the words of each statement, and its numbers, with what stands at its sources."
+        )
+      ]
+    })
+  ] as const
 
 const figures = "figures"
 const resolved = "sources-resolve"
@@ -347,6 +323,7 @@ const tasks = (unchecked: "partial" | "escalate"): ReadonlyArray<Plan.Task<Input
  *
  * **Details**
  *
+ * - `models`: who is asked. Default: the scripted ones, without faults.
  * - `waitsMillis`: before the second and the third attempt, in milliseconds. Default 1 s and 2 s.
  * - `jitter`: by how much a wait moves, as a share of it. Default 0.2.
  * - `lowConfidence`: what is done about an answer below 0.6. Default `"note"`.
@@ -358,6 +335,7 @@ const tasks = (unchecked: "partial" | "escalate"): ReadonlyArray<Plan.Task<Input
  * @since 0.1.0
  */
 export interface Options {
+  readonly models?: ModelOf | undefined
   readonly waitsMillis?: ReadonlyArray<number> | undefined
   readonly jitter?: number | undefined
   readonly lowConfidence?: Decider.Policy["lowConfidence"] | undefined
@@ -373,10 +351,10 @@ export interface Options {
  */
 export const make = (options: Options = {}) =>
   Desk.make("research-desk", {
-    version: "1",
+    version: "2",
     input: Input,
     output: Report,
-    domains,
+    domains: domains(options.models ?? Script.make([])),
     policy: {
       waitsMillis: options.waitsMillis ?? Recovery.policy.waitsMillis,
       jitter: options.jitter ?? Recovery.policy.jitter,

@@ -116,7 +116,7 @@ export type Draft = typeof Draft.Type
  *
  * - `verdict`: a field of its own; what a text says of itself is no verdict.
  * - `checked`: how many statements. `unsupported`: those that their sources do not carry, and why.
- * - `draft`: what was checked.
+ * - `draft`: what was checked, where that is not the article of the writer but a mended one.
  *
  * @category models
  * @since 0.1.0
@@ -125,7 +125,7 @@ export const Check = Schema.Struct({
   verdict: Schema.Literals(["APPROVED", "NEEDS_REVISION"]),
   checked: Schema.Int,
   unsupported: Schema.Array(Schema.Struct({ statement: Schema.String, reason: Schema.String })),
-  draft: Draft
+  draft: Schema.optionalKey(Draft)
 })
 
 /** @since 0.1.0 */

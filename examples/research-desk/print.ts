@@ -9,6 +9,7 @@
 import Table from "cli-table3"
 import { Option, Schema } from "effect"
 import type { Tree } from "espalier"
+import type { Meter } from "espalier/agent"
 import type { Outcome, RunEvent } from "espalier/run"
 
 import { Report } from "./model.ts"
@@ -135,16 +136,27 @@ export const endText = (outcome: Outcome.Outcome): string => {
 }
 
 /**
- * All of it as JSON, in a stable order.
+ * All of it as JSON, in a stable order. `models`: what they have used.
  *
  * @category drawing
  * @since 0.1.0
  */
-export const json = (outcome: Outcome.Outcome): string => {
+export const json = (outcome: Outcome.Outcome, models: Meter.Table): string => {
   const { degraded, dispatches, missing, reviews, run, status, stopReason, usage } = outcome
   const questions = reviews.map(({ allowed, kind, note, reason, review }) => ({ review, kind, reason, note, allowed }))
   const report = reportOf(outcome) ?? null
-  const all = { run, status, stopReason, degraded, report, steps: usage.steps ?? 0, missing, questions, dispatches }
+  const all = {
+    run,
+    status,
+    stopReason,
+    degraded,
+    report,
+    steps: usage.steps ?? 0,
+    missing,
+    questions,
+    dispatches,
+    models
+  }
   return `${JSON.stringify(all, undefined, 2)}\n`
 }
 

@@ -19,6 +19,10 @@ describe("arguments", () => {
     const args = parsed("pruning", "--force", "retry", "--fail=check", "--notes=a b", "--json")
     assert.deepInclude(args, { topic: "pruning", force: "retry", fail: "check", notes: "a b", json: true })
     assert.strictEqual(parsed("--", "--force").topic, "--force")
+    assert.deepInclude(parsed("--cheap", "claude-a", "--strong=claude-b-4-5"), {
+      cheap: "claude-a",
+      strong: "claude-b-4-5"
+    })
   })
 
   it("takes every step that can be forced", () => {
@@ -27,7 +31,7 @@ describe("arguments", () => {
 
   it("lets --help win over mistakes, and names every flag and step in it", () => {
     assert.isTrue(parsed("--nonsense", "--help").help)
-    for (const word of ["--notes", "--answer", "--resume", "130", "50 ms", ...forces]) {
+    for (const word of ["--notes", "--answer", "--resume", "130", "50 ms", "ANTHROPIC_API_KEY", ...forces]) {
       assert.include(Arguments.help, word)
     }
   })
@@ -48,6 +52,8 @@ describe("arguments", () => {
     [["--force", "reduce-scope", "--answer", "retry"], "--answer", "retry", "approve, reject"],
     [["--notes", " "], "--notes", " ", "a folder"],
     [["--notes", "--json"], "--notes", "--json", "--notes=VALUE"],
+    [["--cheap", "a model"], "--cheap", "a model", "id of a model"],
+    [["--strong="], "--strong", "", "id of a model"],
     [["--json=yes"], "--json", "yes", "no value"],
     [["--resume", "../x"], "--resume", "../x", "id of a run"],
     [["--resume", "r1", "topic"], "TOPIC", "topic", "--resume"],

@@ -44,7 +44,10 @@ describe("the research desk", () => {
       assert.match(stdout, /^run \S+\nrun started /)
       assert.match(stdout, /^article, verdict APPROVED, confidence 0\.\d+$/m)
       assert.match(stdout, /│ research\/1 +│ library\.keywords +│ accepted +│ 1 +│ 0\.\d+/)
-      assert.match(stdout, /^steps used 6\ncompleted: accepted \(4 of 4 tasks accepted\)\n$/m)
+      assert.match(stdout, /^steps used 6\ncompleted: accepted \(4 of 4 tasks accepted\)\n\n/m)
+      // What the models have used: two turns of research, one of writing, two of checking, at no known cost.
+      assert.match(stdout, /^run +5 +5 .* not known +5$/m)
+      assert.match(stdout, /^ {2}writing\.composer +1 +1 /m)
     })
   )
 

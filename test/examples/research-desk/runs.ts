@@ -2,18 +2,18 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 
-import { Effect, Stream } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { Journal } from "espalier/journal"
-import { type Contract, type Outcome, Run, type RunEvent } from "espalier/run"
+import { type Contract, Dependency, type Outcome, Run, type RunEvent } from "espalier/run"
 import { VirtualTime } from "espalier/testing"
 
 import { defaultTopic } from "../../../examples/research-desk/arguments.ts"
 import { conduct } from "../../../examples/research-desk/conduct.ts"
 import type { Options } from "../../../examples/research-desk/desk.ts"
-import * as Faults from "../../../examples/research-desk/faults.ts"
 import { type Fail, type Force, type Setting, settingOf } from "../../../examples/research-desk/forced.ts"
 import { Library, type Note, type Notes, parse } from "../../../examples/research-desk/Library.ts"
 import { reportOf } from "../../../examples/research-desk/print.ts"
+import * as Prices from "../../../examples/shared/prices.ts"
 
 const folder = fileURLToPath(new URL("../../../examples/research-desk/notes/", import.meta.url))
 
@@ -62,8 +62,8 @@ export const run = ({ answer, desk, fail, force, limits, notes = shipped, topic 
     )
     return { outcome, events: yield* Stream.runCollect(Run.events("r1")) } satisfies Ran
   }).pipe(
-    Effect.provideService(Library, { notes, strike: Faults.make(setting.faults) }),
-    Effect.provide(Journal.layerMemory)
+    Effect.provideService(Library, { notes }),
+    Effect.provide(Layer.mergeAll(Journal.layerMemory, Dependency.layer(), Prices.layer))
   )
 }
 

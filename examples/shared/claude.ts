@@ -1,0 +1,82 @@
+/**
+ * Claude for the examples, where there is a key: a cheap model and a strong one, each with the other as its stand-in.
+ *
+ * Without a key nothing of Anthropic is loaded.
+ *
+ * @since 0.1.0
+ */
+import { Config, Effect, Layer, Option, Redacted } from "effect"
+import { Models } from "espalier/agent"
+
+/**
+ * Which models, and where they are asked.
+ *
+ * **Details**
+ *
+ * - `cheap`, `strong`: ids of models. Defaults `claude-haiku-4-5` and `claude-sonnet-4-6`.
+ * - `baseURL`: where the API is. Default that of Anthropic.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly cheap?: string | undefined
+  readonly strong?: string | undefined
+  readonly baseURL?: string | undefined
+}
+
+/**
+ * Two chains: the cheap model first, and the strong one first.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Claude {
+  readonly cheap: Models.Models
+  readonly strong: Models.Models
+}
+
+/**
+ * The models that are asked by default.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const defaults = { cheap: "claude-haiku-4-5", strong: "claude-sonnet-4-6" } as const
+
+/** The smallest window of the models that are asked by default, in tokens. */
+const window = 200_000
+
+/**
+ * The key of the environment, if there is one.
+ *
+ * @category keys
+ * @since 0.1.0
+ */
+export const key: Effect.Effect<Option.Option<Redacted.Redacted>, Config.ConfigError> = Effect.map(
+  Config.option(Config.Redacted("ANTHROPIC_API_KEY")),
+  Option.filter((found) => Redacted.value(found) !== "")
+)
+
+/**
+ * The models, with a key.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (apiKey: Redacted.Redacted, options: Options = {}): Effect.Effect<Claude> =>
+  Effect.map(
+    // Only now: who has no key needs no SDK.
+    Effect.promise(() => import("espalier/agent/AnthropicModel")),
+    (AnthropicModel) => {
+      const { baseURL, cheap = defaults.cheap, strong = defaults.strong } = options
+      const client = AnthropicModel.layerClient({ apiKey, baseURL })
+      const member = (model: string) => ({
+        provide: AnthropicModel.model(model, { maxTokens: 8_192 }).pipe(Layer.provide(client)),
+        window
+      })
+      const chain = (first: string, second: string) =>
+        Models.make(first === second ? [member(first)] : [member(first), member(second)])
+      return { cheap: chain(cheap, strong), strong: chain(strong, cheap) }
+    }
+  )
