@@ -124,8 +124,10 @@ export type { Done } from "./internal/talk.ts"
  * - `steps`: turns of the model in one order, a whole number >= 1. Default 5. Limits of the contract and of the run hold beside it.
  * - `corrections`: how often in one order a delivery that does not fit, or a turn without a call, is sent back, a whole number from 0
  *   to 10. Default 1.
+ * - `maxCalls`: calls of tools in one turn, a whole number from 2 to 1,000. What is beyond is not looked at, which the model is
+ *   told and a notice (`too-many-calls`) says. Default 50.
  * - `maxOutput`: tokens of one answer, a whole number >= 1. Default 4,096. Where less is left of its budget, at least 256, an answer
- *   may be as long as that.
+ *   may be as long as that. An answer of more than 2 MiB of JSON is `malformed`.
  * - `maxResult`: characters of one result of a tool in a prompt, a whole number >= 100; what is longer is shortened, which the
  *   model is told. Default 20,000.
  * - `context`: the window of the model; see `ContextWindow.Options`. Default 100,000 tokens. `summary`: who says what the turns
@@ -147,6 +149,7 @@ export interface Options<I, IE, A, AE, RM = never, RT = never, E = never, RA = n
   readonly tools?: ToolScope.ToolScope<RT> | undefined
   readonly steps?: number | undefined
   readonly corrections?: number | undefined
+  readonly maxCalls?: number | undefined
   readonly maxOutput?: number | undefined
   readonly maxResult?: number | undefined
   readonly context?: ContextWindow.Options | undefined
@@ -172,6 +175,7 @@ const own: ReadonlyArray<keyof Options<unknown, unknown, unknown, unknown>> = [
   "tools",
   "steps",
   "corrections",
+  "maxCalls",
   "maxOutput",
   "maxResult",
   "context",
@@ -216,7 +220,7 @@ export const make = <I, IE, A, AE, RM, RT = never, E = never, RA = never>(
 > => {
   given.record("options", options)
   const { attach, context, corrections = 1, memory = false, summary = "mechanical" } = options
-  const { instructions, maxOutput = 4096, maxResult = 20_000, models } = options
+  const { instructions, maxCalls = 50, maxOutput = 4096, maxResult = 20_000, models } = options
   const { partial, steps = 5, tools = ToolScope.empty as ToolScope.ToolScope<RT>, ...rest } = options
   if (typeof instructions !== "function") given.text("instructions", instructions)
   given.made("models", "made by Models.make", Models.isModels(models), models)
@@ -239,6 +243,7 @@ export const make = <I, IE, A, AE, RM, RT = never, E = never, RA = never>(
     endings: endings(options.output),
     steps: given.whole("steps", steps, 1),
     corrections: bounded("corrections", corrections, 0, 10),
+    maxCalls: bounded("maxCalls", maxCalls, 2, 1000),
     maxOutput: given.whole("maxOutput", maxOutput, 1),
     maxResult: given.whole("maxResult", maxResult, 100),
     window,

@@ -87,7 +87,7 @@ import type * as Dependency from "../run/Dependency.ts"
 import { Given } from "../run/internal/given.ts"
 import type { CostModel } from "./CostModel.ts"
 import * as chain from "./internal/chain.ts"
-import { attempt, type Asked, encoded, type Generated, type Tried } from "./internal/modelAttempt.ts"
+import { attempt, type Asked, type Generated, type Tried } from "./internal/modelAttempt.ts"
 import * as portability from "./internal/portable.ts"
 import type * as ModelCall from "./ModelCall.ts"
 import type { ModelFailure } from "./ModelFailure.ts"
@@ -499,8 +499,8 @@ export const call = <R>(
           toolkit: Toolkit.make(...tools),
           ...shared
         })) as Effect.Effect<Answer["response"], AiError.AiError, LanguageModel.LanguageModel>
-  return Effect.map(run(models, { prompt, tools, outputLimit }, options, generate), ({ call, content }) => ({
-    parts: encoded(content),
+  return Effect.map(run(models, { prompt, tools, outputLimit }, options, generate), ({ call, content, parts }) => ({
+    parts,
     response: new LanguageModel.GenerateTextResponse(content as Answer["response"]["content"]),
     call
   }))
@@ -532,12 +532,9 @@ export const callObject = <S extends ObjectSchema, R>(
       AiError.AiError,
       LanguageModel.LanguageModel | S["DecodingServices"]
     >
-  return Effect.map(
-    run(models, { prompt, tools: [], outputLimit }, options, generate),
-    ({ answer, call, content }) => ({
-      value: answer.value,
-      parts: encoded(content),
-      call
-    })
-  )
+  return Effect.map(run(models, { prompt, tools: [], outputLimit }, options, generate), ({ answer, call, parts }) => ({
+    value: answer.value,
+    parts,
+    call
+  }))
 }

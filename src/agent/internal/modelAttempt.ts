@@ -14,6 +14,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as ExecutionPlan from "effect/ExecutionPlan"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
 import * as Dependency from "../../run/Dependency.ts"
@@ -58,6 +59,7 @@ export interface Asked {
 export interface Attempted<G> {
   readonly answer: G
   readonly content: ReadonlyArray<Part>
+  readonly parts: ReadonlyArray<Response.PartEncoded>
   readonly call: ModelCall.Call
 }
 
@@ -81,16 +83,15 @@ const estimated = ({ estimate, prompt, tools }: Asked, limit: number | undefined
 
 const encodeParts = Schema.encodeSync(Schema.Array(Response.Part()))
 
-/**
- * The parts of an answer as plain JSON. What the HTTP response said stays out: headers are no part of a record.
- *
- * @since 0.1.0
- */
-export const encoded = (content: ReadonlyArray<Part>): ReadonlyArray<Response.PartEncoded> => {
+/** The parts of an answer as plain JSON. What the HTTP response said stays out: headers are no part of a record. */
+const encoded = (content: ReadonlyArray<Part>): ReadonlyArray<Response.PartEncoded> => {
   const kept = content.map((part) => (part.type === "finish" ? { ...part, response: undefined } : part))
   const parts = encodeParts(kept as ReadonlyArray<Response.Part<Record<string, Tool.Any>>>)
   return JSON.parse(JSON.stringify(parts)) as ReadonlyArray<Response.PartEncoded>
 }
+
+/** Nothing for what is no JSON, such as arguments that are nested too deep. */
+const encodedOption = Option.liftThrowable(encoded)
 
 const headers = ["request-id", "x-request-id"]
 
@@ -208,6 +209,14 @@ export const attempt = <G extends Generated, R>(
           error = failed
           return Effect.flatMap(ModelFailure.read(failed, target), Effect.fail)
         }),
+        Effect.flatMap((answer) => {
+          const content = answer.content.map((part) => marked(part, target))
+          const parts = encodedOption(content)
+          if (Option.isSome(parts)) return Effect.succeed({ answer, content, parts: parts.value })
+          for (const part of content) if (part.type === "finish") listen(part.usage)
+          const reason = "the answer cannot be written as JSON"
+          return Effect.fail(new ModelFailure.ModelFailure({ ...target, kind: "malformed", reason, begun: false }))
+        }),
         Effect.timeoutOrElse({ duration: asked.timeout, orElse: tooLate }),
         Effect.provideService(OutputLimit, limit),
         Effect.provideService(PartialUsage, listen)
@@ -247,9 +256,7 @@ export const attempt = <G extends Generated, R>(
       })
 
       if (Exit.isSuccess(exit)) {
-        const answer = exit.value
-        const call = yield* record(answer.content, sentAt ?? 0)
-        return { answer, content: answer.content.map((part) => marked(part, target)), call }
+        return { ...exit.value, call: yield* record(exit.value.content, sentAt ?? 0) }
       }
       if (sentAt !== undefined) yield* record([], sentAt) // M2
       const failed = exit.cause.reasons.find(Cause.isFailReason)?.error

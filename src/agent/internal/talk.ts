@@ -53,6 +53,7 @@ export interface Manner<A, RT, RM> {
   readonly endings: Endings<A>
   readonly steps: number
   readonly corrections: number
+  readonly maxCalls: number
   readonly maxOutput: number
   readonly maxResult: number
   readonly window: ContextWindow.Window
@@ -177,6 +178,7 @@ export class Talk<A, RT, RM> {
             return yield* failed(step.reason)
           }
         }
+        if (answer.beyond !== undefined) this.say(turn.remark(turn.tooMany(answer.beyond, this.manner.maxCalls)))
         if (number === steps - 1) this.say(turn.remark("Your next turn is the last one: deliver what you have then."))
       }
       return { _tag: "Limit", why: `the limit of ${many(steps, "step")} is reached` }
@@ -191,7 +193,7 @@ export class Talk<A, RT, RM> {
   private correct(calls: ReadonlyArray<turn.Call>, why: string): Effect.Effect<Ended<never> | undefined> {
     return Effect.gen({ self: this }, function* () {
       const { corrections } = this.manner
-      const text = yield* Secrets.scrub(shorten(why, 4000))
+      const text = shorten(yield* Secrets.scrub(why), 4000)
       if (this.corrections >= corrections) {
         const told = corrections === 0 ? "" : ` (after ${many(corrections, "correction")})`
         const corrected = corrections === 0 ? {} : { corrected: true as const }
@@ -391,8 +393,14 @@ export class Talk<A, RT, RM> {
         )
       )
       const { cacheRead = 0, cacheWrite = 0, input } = call.usage
+      const { beyond, parts: kept } = turn.bounded(parts, manner.maxCalls)
+      if (beyond !== undefined) {
+        const note = `turn ${number} has ${manner.maxCalls + beyond} calls, of which ${many(beyond, "call")} are not looked at`
+        yield* order.notice("too-many-calls", note)
+      }
       const answer = {
-        parts: parts as unknown as turn.Turn["parts"],
+        parts: kept,
+        ...(beyond === undefined ? {} : { beyond }),
         before,
         provider: call.provider,
         model: call.model,

@@ -20,11 +20,13 @@ import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 
 import * as Failure from "../../Failure.ts"
+import { Redaction } from "../../Redaction.ts"
 import { BudgetExceeded } from "../../run/Budget.ts"
 import * as Effects from "../../run/Effects.ts"
 import { canonical } from "../../run/internal/canonical.ts"
 import { owned } from "../../run/internal/plain.ts"
-import { sentences, shorten, thrown } from "../../run/internal/problems.ts"
+import { sentences, shorten } from "../../run/internal/problems.ts"
+import { reasonOf } from "../../run/internal/reasons.ts"
 import * as Secrets from "../../run/Secrets.ts"
 import type { Order } from "../../run/Worker.ts"
 import * as Gateway from "../Gateway.ts"
@@ -52,7 +54,12 @@ interface Outcome {
   readonly failed?: Failed
 }
 
-const reasonOf = (error: unknown): string => shorten(thrown(error), 2000)
+/** What an error says, without secrets. It is cut short afterwards, so that no half of one is left. */
+const said = (error: unknown): Effect.Effect<string> =>
+  Effect.gen(function* () {
+    const rules = yield* Redaction
+    return shorten(rules.text(yield* Secrets.scrub(reasonOf(error))), 2000)
+  })
 
 /** Ends of an effect after which its order cannot go on. */
 const ends: ReadonlySet<string> = new Set(["refused", "unknown", "busy", "invalid"])
@@ -321,12 +328,14 @@ export class Toolbox<R> {
     const limit = Duration.format(timeout)
     // Whether something that may not be done again has happened is not known: that is not for a model to guess.
     if (!entry.idempotent && (late || typed === undefined)) {
-      const why = late ? `did not answer within ${limit}` : `broke: ${reasonOf(Cause.squash(cause))}`
-      return Effect.fail(Failure.transient(`the tool ${name} ${why}`))
+      const why = late ? Effect.succeed(`did not answer within ${limit}`) : said(Cause.squash(cause))
+      return Effect.flatMap(why, (why) =>
+        Effect.fail(Failure.transient(`the tool ${name} ${late ? "" : "broke: "}${why}`))
+      )
     }
     return Effect.gen({ self: this }, function* () {
-      const why = late ? `the tool ${name} did not answer within ${limit}` : reasonOf(error ?? Cause.squash(cause))
-      const text = yield* Secrets.scrub(shorten(why, 2000))
+      const silent = `the tool ${name} did not answer within ${limit}`
+      const text = late ? silent : yield* said(error ?? Cause.squash(cause))
       yield* this.order.notice("tool-failed", `${name} (${call.id}) failed: ${shorten(text, 300)}`)
       if (entry.onFailure === "return") return this.failure(call, "failed", text)
       return yield* Failure.kindOf(error) === undefined

@@ -18,7 +18,7 @@ import * as Response from "effect/ai/Response"
 import * as Schema from "effect/Schema"
 
 import { isRecord } from "../../run/internal/given.ts"
-import { shorten } from "../../run/internal/problems.ts"
+import { many, shorten } from "../../run/internal/problems.ts"
 import { deliver, giveUp } from "./endings.ts"
 
 /**
@@ -45,6 +45,7 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
  * - `parts`: what the model answered. `before`: the calls of the turn before that failed, as the model was told of them.
  * - `provider`, `model`: who answered. `price`: whether it is known what that cost.
  * - `tokens`: what the provider said of the size of the prompt. `harder`: it was made smaller, because it was too long.
+ * - `beyond`: how many calls it had beside those that are here, which are all that one turn may have.
  */
 export const Turn = Schema.Struct({
   parts: Schema.Array(Schema.Record(Schema.String, Schema.Json)),
@@ -53,7 +54,8 @@ export const Turn = Schema.Struct({
   model: Schema.String,
   price: Schema.Literals(["known", "unknown"]),
   tokens: Schema.optionalKey(Schema.Int),
-  harder: Schema.optionalKey(Schema.Boolean)
+  harder: Schema.optionalKey(Schema.Boolean),
+  beyond: Schema.optionalKey(Schema.Int)
 })
 
 /** @since 0.1.0 */
@@ -83,6 +85,23 @@ export interface Said {
   readonly finish: Response.FinishReason | undefined
 }
 
+/** What of an answer is read. Requests for approval, for one, are not: whoever may approve does not do it in a conversation. */
+const kept: ReadonlySet<unknown> = new Set(["text", "reasoning", "tool-call", "finish"])
+
+/** The parts of an answer that are recorded, with at most so many calls, and how many calls there were beside them. */
+export const bounded = (
+  parts: ReadonlyArray<{ readonly type: string }>,
+  most: number
+): Pick<Turn, "parts" | "beyond"> => {
+  let calls = 0
+  const within = parts.filter(({ type }) => kept.has(type) && (type !== "tool-call" || ++calls <= most))
+  return { parts: within as unknown as Turn["parts"], ...(calls > most ? { beyond: calls - most } : {}) }
+}
+
+/** What a model is told whose calls were too many. */
+export const tooMany = (beyond: number, most: number): string =>
+  `${many(beyond, "call")} of your last turn had no place in it and were not done: a turn may have ${most}`
+
 const isFinish = Schema.is(Response.FinishReason)
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "")
@@ -104,11 +123,11 @@ export const read = ({ parts }: Pick<Turn, "parts">, number: number, taken: Set<
       case "text": {
         if (text(part["text"]).trim() === "") return
         said.push(text(part["text"]))
-        content.push({ type: "text", text: text(part["text"]), options })
+        content.push({ type: "text", text: text(part["text"]).toWellFormed(), options })
         return
       }
       case "reasoning": {
-        content.push({ type: "reasoning", text: text(part["text"]), options })
+        content.push({ type: "reasoning", text: text(part["text"]).toWellFormed(), options })
         return
       }
       case "tool-call": {
@@ -130,13 +149,21 @@ export const read = ({ parts }: Pick<Turn, "parts">, number: number, taken: Set<
   return { message, calls, text: said.join("\n"), finish }
 }
 
+/** Without lone surrogates, for which a provider would refuse the whole prompt, and every later one. */
+const wellFormed = (value: unknown): unknown => {
+  if (typeof value === "string") return value.toWellFormed()
+  if (typeof value !== "object" || value === null) return value
+  if (Array.isArray(value)) return value.map(wellFormed)
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), wellFormed(item)]))
+}
+
 /** A name that a provider takes back. */
 const nameOf = (name: string): string => (/^[\w-]{1,64}$/.test(name) ? name : "unknown")
 
 /** Arguments that a provider takes back: a record. */
 const paramsOf = (params: unknown): unknown =>
   isRecord(params)
-    ? params
+    ? wellFormed(params)
     : { malformed: shorten(typeof params === "string" ? params : JSON.stringify(params ?? null), 500) }
 
 /** What has to be done about a turn: the table of the module. */
@@ -190,9 +217,16 @@ export interface Told {
 export const results = (told: ReadonlyArray<Told>): Prompt.Message =>
   Prompt.toolMessage({
     content: told.map(({ call, isFailure, result }) =>
-      Prompt.toolResultPart({ id: call.id, name: nameOf(call.name), isFailure, result, providerExecuted: false })
+      Prompt.toolResultPart({
+        id: call.id,
+        name: nameOf(call.name),
+        isFailure,
+        result: wellFormed(result),
+        providerExecuted: false
+      })
     )
   })
 
 /** Something that the model is told beside results. */
-export const remark = (text: string): Prompt.Message => Prompt.userMessage({ content: [Prompt.textPart({ text })] })
+export const remark = (text: string): Prompt.Message =>
+  Prompt.userMessage({ content: [Prompt.textPart({ text: text.toWellFormed() })] })

@@ -25,7 +25,7 @@ import type { EffectEnd, EffectRecovery } from "../RunEvent.ts"
 import { canonical, digest } from "./canonical.ts"
 import { EffectError } from "./effectErrors.ts"
 import { owned } from "./plain.ts"
-import { decoder, encoder, sentences, shortened } from "./problems.ts"
+import { decoder, encoder, sentences, shorten } from "./problems.ts"
 import { Doing } from "./questioning.ts"
 import { reasonOf } from "./reasons.ts"
 import type { Called } from "./tools.ts"
@@ -360,11 +360,14 @@ class Performing<A, E, R, E2, R2> {
     if (first === undefined || !cause.reasons.every(Cause.isFailReason) || this.isAmbiguous(first.error)) {
       return Effect.failCause(cause)
     }
-    const why = shortened(reasonOf(first.error), 300)
-    const ack = book.tell(intent, { _tag: "Settled", outcome: "failed", by: "run", why })
-    return Effect.flatMap(restore(Deferred.await(ack)), () => {
-      book.written(intent)
-      return Effect.failCause(cause)
+    return Effect.flatMap(Redaction, (rules) => {
+      // It is cut short afterwards, so that no half of a secret is left.
+      const why = shorten(rules.text(reasonOf(first.error)), 300)
+      const ack = book.tell(intent, { _tag: "Settled", outcome: "failed", by: "run", why })
+      return Effect.flatMap(restore(Deferred.await(ack)), () => {
+        book.written(intent)
+        return Effect.failCause(cause)
+      })
     })
   }
 

@@ -42,8 +42,15 @@ const shown = 48
  *
  * @since 0.1.0
  */
-export const shorten = (text: string, limit: number): string =>
-  text.length <= limit ? text : `${text.slice(0, limit - 1)}…`
+export const shorten = (text: string, limit: number): string => {
+  if (text.length <= limit) return text
+  const end = limit - 1
+  // No character is cut in two: half of one would be refused where the text is sent on.
+  return `${text.slice(0, isHigh(text.charCodeAt(end - 1)) ? end - 1 : end)}…`
+}
+
+/** Whether it is the first half of a character that has two. */
+const isHigh = (code: number): boolean => code >= 0xd800 && code <= 0xdbff
 
 /**
  * A text from outside in short: secrets are taken out of it first, by the default rules, so that no half of one is left.
