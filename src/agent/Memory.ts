@@ -261,14 +261,18 @@ class OfOrder implements Service {
     this.shared = shared
   }
 
-  /** Performs it once, as an effect of the order. */
+  /** Performs it once, as an effect of this order alone: another one of the same task reads and writes anew. */
   private perform<A>(
     options: Pick<Effects.Options<A>, "args" | "name" | "occurrence"> & {
       readonly schema: Schema.Codec<A, unknown>
       readonly run: () => Effect.Effect<A, Failure.Failure>
     }
   ): Effect.Effect<A, Effects.EffectError | Failure.Failure> {
-    return Effect.provideService(Effects.perform({ ...options, idempotent: true }), Effects.Effects, this.effects)
+    return Effect.provideService(
+      Effects.perform({ ...options, per: "dispatch", idempotent: true }),
+      Effects.Effects,
+      this.effects
+    )
   }
 
   private args(of: { readonly [name: string]: Schema.Json }): Schema.Json {

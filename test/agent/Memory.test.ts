@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Result, type Schema } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { Tool } from "effect/ai"
 import { Failure } from "espalier"
 import { Memory } from "espalier/agent"
@@ -213,6 +213,31 @@ describe("Memory with a namespace", () => {
         assert.deepStrictEqual(yield* order, first)
       }).pipe(alone)
     })
+  )
+
+  it.effect("D25 is read and written anew by another order of the same task", () =>
+    Effect.gen(function* () {
+      const store = yield* Memory.storeMemory
+      const seen: Array<Schema.Json | undefined> = []
+      const program = desk<Effects.Effects>(
+        (order) =>
+          Effect.gen(function* () {
+            const memory = yield* Memory.make({ namespace: "notes", store })
+            seen.push(Option.getOrUndefined(yield* memory.get("b")))
+            yield* memory.put("a", 1)
+            if (order.dispatch !== "r1/a/1") return {}
+            yield* memory.put("a", 2)
+            yield* store.put("notes", "b", 7)
+            return yield* Effect.die(new Error("once"))
+          }),
+        ["a"],
+        { output: Schema.Struct({}), tools: Memory.effects }
+      )
+      const outcome = yield* elapse(Run.start(program, options), "1 minute")
+      assert.strictEqual(outcome.status, "completed")
+      assert.deepStrictEqual(seen, [undefined, 7])
+      assert.deepStrictEqual(yield* store.get("notes", "a"), Option.some(1))
+    }).pipe(Effect.provide(Journal.layerMemory))
   )
 
   it.effect("makes changes one after the other, however long its store takes for each", () =>
