@@ -225,13 +225,13 @@ describe("Memory with a namespace", () => {
             const memory = yield* Memory.make({ namespace: "notes", store })
             seen.push(Option.getOrUndefined(yield* memory.get("b")))
             yield* memory.put("a", 1)
-            if (order.dispatch !== "r1/a/1") return {}
+            if (order.dispatch !== "r1/a/1") return "done"
             yield* memory.put("a", 2)
             yield* store.put("notes", "b", 7)
             return yield* Effect.die(new Error("once"))
           }),
         ["a"],
-        { output: Schema.Struct({}), tools: Memory.effects }
+        { output: Schema.String, tools: Memory.effects }
       )
       const outcome = yield* elapse(Run.start(program, options), "1 minute")
       assert.strictEqual(outcome.status, "completed")
