@@ -64,6 +64,38 @@ describe("What is paid for call by call", () => {
     }).pipe(memory)
   })
 
+  const loop: Record<string, unknown> = {}
+  loop["loop"] = loop
+  const unfit: ReadonlyArray<readonly [string, unknown]> = [
+    ["a list", [1]],
+    ["a text", "model m"],
+    ["nothing", null],
+    ["a circle", loop],
+    [
+      "a getter that throws",
+      {
+        get model(): string {
+          throw new Error("no")
+        }
+      }
+    ],
+    ["more than there is room for", { text: "x".repeat(9000) }]
+  ]
+  it.effect.each(unfit)("R-406 counts, and the journal can be read, where the facts are %s", ([, facts]) => {
+    const spends = desk((order) =>
+      order.spend({ tokens: 10 }, (record) =>
+        Effect.as(record({ what: "model", usage: { tokens: 9 }, facts: facts as {} }), "done")
+      )
+    )
+    return Effect.gen(function* () {
+      const outcome = yield* elapse(Run.start(spends, options), "1 minute")
+      const [spent] = of(yield* history("r1"), "Spent")
+      assert.deepStrictEqual([spent?.usage, spent?.facts], [{ tokens: 9 }, undefined])
+      assert.include(spent?.note, "what is known of it cannot be recorded")
+      assert.deepStrictEqual(outcome.usage, { tokens: 9 })
+    }).pipe(memory)
+  })
+
   const cuts = (["Spent", "EffectSettled", "Reported"] as const).flatMap((tag) =>
     (["before", "after"] as const).map((moment) => [tag, moment] as const)
   )

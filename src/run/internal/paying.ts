@@ -10,6 +10,7 @@ import type * as Schema from "effect/Schema"
 import type { Allowance, Spend, Spending } from "../Allowance.ts"
 import type { Usage } from "../Result.ts"
 import { charge, measures, plus, type Writable } from "./amounts.ts"
+import { isRecord } from "./given.ts"
 import { owned } from "./plain.ts"
 import { shortened } from "./problems.ts"
 import { bytesOf } from "./showing.ts"
@@ -33,7 +34,7 @@ const sum = (usage: Usage): string => {
 /** As it is told: facts that are no plain JSON, or too much of it, are left out, which the note says. */
 const told = ({ facts, note, usage: given, what }: Spending): Told => {
   const own = facts === undefined ? undefined : owned(facts, "facts")
-  const fits = own !== undefined && EffectResult.isSuccess(own) && bytesOf(own.success) <= most
+  const fits = own !== undefined && EffectResult.isSuccess(own) && isRecord(own.success) && bytesOf(own.success) <= most
   const usage = charge({}, given)
   const said =
     note === undefined ? `A call was paid for (${shortened(what, 100)}): ${sum(usage)}` : shortened(note, 500)
