@@ -5,7 +5,7 @@ import { Budget, Effects, Office, Review, Router, Run, type Result, type Worker 
 
 import { elapse, history, memory, task, worker } from "./desks.ts"
 import { begin, deskOf, of, options, pass, resume } from "./living.ts"
-import { desk, killed, tagged } from "./outside.ts"
+import { Bank, decide, desk, killed, pays, tagged } from "./outside.ts"
 
 const plus = (one: Result.Usage, other: Result.Usage): Result.Usage => ({
   tokens: (one.tokens ?? 0) + (other.tokens ?? 0)
@@ -290,6 +290,52 @@ describe("What belongs to one order alone", () => {
     return Effect.gen(function* () {
       const outcome = yield* elapse(Run.start(built, options), "1 minute")
       assert.deepStrictEqual([outcome.status, outcome.reviews[0]?.reason], ["waiting", "unknown-effect"])
+    }).pipe(memory)
+  })
+
+  const decisions = [
+    ["answer", "paid already", 0],
+    ["retry", undefined, 1]
+  ] as const
+  it.effect.each(decisions)(
+    "R-303 and is what a person says of it (%s) for the next order",
+    ([decision, answer, paid]) => {
+      const bank = new Bank()
+      const built = desk((order) =>
+        order.dispatch === "r1/a/1"
+          ? pays(bank, { per: "dispatch", run: () => Effect.die(new Error("lost")) })
+          : pays(bank, { per: "dispatch" })
+      )
+      return Effect.gen(function* () {
+        yield* elapse(Run.start(built, options), "1 minute")
+        yield* decide(decision, answer)
+        const outcome = yield* elapse(resume(built), "1 minute")
+        assert.deepStrictEqual([outcome.status, outcome.results["a"]?.output], ["completed", answer ?? "receipt 1"])
+        assert.strictEqual(bank.done.length, paid)
+      }).pipe(memory)
+    }
+  )
+
+  it.effect("R-303 and is asked for by the next order, where it is not known, as it was called then", () => {
+    const bank = new Bank()
+    const keys: Array<string> = []
+    let asked = 0
+    const probe = (key: string) =>
+      Effect.suspend(() => {
+        keys.push(key)
+        return ++asked < 2 ? Effect.fail(Failure.transient("no line")) : Effect.succeedSome("paid before")
+      })
+    const built = desk((order) =>
+      pays(bank, {
+        per: "dispatch",
+        probe,
+        ...(order.dispatch === "r1/a/1" ? { run: () => Effect.die(new Error("lost")) } : {})
+      })
+    )
+    return Effect.gen(function* () {
+      const outcome = yield* elapse(Run.start(built, options), "10 minutes")
+      assert.deepStrictEqual([outcome.status, outcome.results["a"]?.output], ["completed", "paid before"])
+      assert.deepStrictEqual([bank.done.length, new Set(keys).size], [0, 1])
     }).pipe(memory)
   })
 })

@@ -79,6 +79,10 @@ export class Memory implements Book {
     this.settings = settings
   }
 
+  earlier(intent: Intent): Intent {
+    return intent
+  }
+
   pass(intent: Intent, called: Called): Effect.Effect<Intent, EffectError> {
     return Effect.suspend(() => {
       // What was begun is gone on with as it was.

@@ -27,7 +27,7 @@ import { fromRecord, patience } from "./log.ts"
 import type { News } from "./news.ts"
 import type { Store } from "./outputs.ts"
 import type { Told } from "./paying.ts"
-import { type Book, type Entry, type Intent, type Known, type Pending, perform, recall } from "./performing.ts"
+import { type Book, type Entry, type Intent, type Known, keyOf, type Pending, perform, recall } from "./performing.ts"
 import { shortened } from "./problems.ts"
 import { Questions } from "./questioning.ts"
 import { bytesOf } from "./showing.ts"
@@ -183,6 +183,18 @@ export class Session implements Book {
   /** What a person did not let be done, last. */
   get rejection(): EffectError | undefined {
     return this.gate.rejection
+  }
+
+  earlier(intent: Intent): Intent {
+    if (intent.per === undefined || isMoot(intent)) return intent
+    const { arguments: args, name, occurrence } = intent
+    for (const [effect, { digest, dispatch, name: its, per, task }] of this.outside.around.state().effects) {
+      if (per === undefined || task !== this.task || its !== name || dispatch === this.dispatch) continue
+      if (keyOf(this.run, task, name, args, occurrence, dispatch) === effect) {
+        return { ...intent, effect, digest, per: dispatch }
+      }
+    }
+    return intent
   }
 
   pass(intent: Intent, called: Called): Effect.Effect<Intent, EffectError> {

@@ -83,6 +83,8 @@ export interface Pending {
  * **Details**
  *
  * - `refusal`: why nothing may be begun any more.
+ * - `earlier`: what an order before this one has begun, and nobody or only a person has told the end of, in the place of an intent
+ *   that is the same but for its order.
  * - `pass`: lets a call of a tool through, as it may be done: with other arguments where a person has changed them, and with
  *   the approval that it uses up. Fails where it may not be done, and does not come back while people are asked.
  * - `holds`: whether an approval can still be used.
@@ -96,6 +98,7 @@ export interface Book {
   readonly dispatch: string
   readonly pending: Map<string, Pending>
   readonly refusal: (name: string) => EffectError | undefined
+  readonly earlier: (intent: Intent) => Intent
   readonly pass: (intent: Intent, called: Called) => Effect.Effect<Intent, EffectError>
   readonly holds: (grant: string) => boolean
   readonly look: (intent: Intent) => Known
@@ -140,7 +143,7 @@ const intentOf = <A, E, R, E2, R2>(book: Book, options: Any<A, E, R, E2, R2>): I
     return invalid(`${path} ${expectation}`)
   }
   const order = per === "dispatch" ? book.dispatch : undefined
-  return {
+  return book.earlier({
     ...(order === undefined ? {} : { per: order }),
     effect: keyOf(book.run, book.task, name, own.success, occurrence, order),
     name,
@@ -148,7 +151,7 @@ const intentOf = <A, E, R, E2, R2>(book: Book, options: Any<A, E, R, E2, R2>): I
     occurrence,
     recovery: idempotent ? "repeat" : probe === undefined ? "person" : "probe",
     arguments: own.success
-  }
+  })
 }
 
 /** What came of an effect, or that it has to be looked up again. */
