@@ -6,6 +6,7 @@
  * @since 0.1.0
  */
 import { Config, Effect, Layer, Option, Redacted } from "effect"
+import type { Prompt, Tool } from "effect/ai"
 import { Models } from "espalier/agent"
 
 /**
@@ -58,25 +59,40 @@ export const key: Effect.Effect<Option.Option<Redacted.Redacted>, Config.ConfigE
   Option.filter((found) => Redacted.value(found) !== "")
 )
 
+// Only now: who has no key needs no SDK.
+const sdk = Effect.promise(() => import("espalier/agent/AnthropicModel"))
+
 /**
- * The models, with a key.
+ * One model, with a key, and the count of its provider.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (apiKey: Redacted.Redacted, options: Options = {}): Effect.Effect<Claude> =>
-  Effect.map(
-    // Only now: who has no key needs no SDK.
-    Effect.promise(() => import("espalier/agent/AnthropicModel")),
-    (AnthropicModel) => {
-      const { baseURL, cheap = defaults.cheap, strong = defaults.strong } = options
-      const client = AnthropicModel.layerClient({ apiKey, baseURL })
-      const member = (model: string) => ({
-        provide: AnthropicModel.model(model, { maxTokens: 8_192 }).pipe(Layer.provide(client)),
-        window
-      })
-      const chain = (first: string, second: string) =>
-        Models.make(first === second ? [member(first)] : [member(first), member(second)])
-      return { cheap: chain(cheap, strong), strong: chain(strong, cheap) }
+export const one = (apiKey: Redacted.Redacted, model: string, { baseURL }: Pick<Options, "baseURL"> = {}) =>
+  Effect.map(sdk, (AnthropicModel) => {
+    const client = AnthropicModel.layerClient({ apiKey, baseURL })
+    return {
+      model: Layer.provide(AnthropicModel.model(model), client),
+      count: (request: { readonly prompt: Prompt.Prompt; readonly tools: ReadonlyArray<Tool.Any> }) =>
+        Effect.flatMap(AnthropicModel.countTokens(model), (count) => count(request)).pipe(Effect.provide(client))
+    }
+  })
+
+/**
+ * Both chains, with a key.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (apiKey: Redacted.Redacted, options: Options = {}): Effect.Effect<Claude> => {
+  const { baseURL, cheap = defaults.cheap, strong = defaults.strong } = options
+  return Effect.map(
+    Effect.all([one(apiKey, cheap, { baseURL }), one(apiKey, strong, { baseURL })]),
+    ([first, second]) => {
+      const low = { provide: first.model, window }
+      const high = { provide: second.model, window }
+      const chain = (one: typeof low, other: typeof low) => Models.make(cheap === strong ? [one] : [one, other])
+      return { cheap: chain(low, high), strong: chain(high, low) }
     }
   )
+}
