@@ -1,31 +1,36 @@
 /**
- * A survey office: a planner looks at the files and makes a task for each kind, workers measure, a synthesis sums up.
+ * A survey office: a language model plans who measures which kinds of files, workers measure, a synthesis sums up.
+ *
+ * The model is told how many files there are of each kind, and no more. Which folder that is, is not for it to say.
  *
  * The plan is one task of a pipeline, so that the synthesis comes at the end whatever the planner says.
  *
  * @since 0.1.0
  */
-import { Effect, type FileSystem, Path, Schema } from "effect"
-import { type Coordinator, Desk, Domain, Pipeline, Plan, Planner, Result, Worker } from "espalier/run"
+import { Context, Effect, type FileSystem, Path, Schema } from "effect"
+import { type CostModel, ModelPlanner, type Models } from "espalier/agent"
+import { type Coordinator, type Dependency, Desk, Domain, Pipeline, Plan, Planner, Result, Worker } from "espalier/run"
 
 import { list, oneLine, read } from "../shared/files.ts"
 import { byKind, type Kind, known, measure, Measured, measures, sumUp } from "./measures.ts"
 
 /**
- * What a run begins with: a folder, and how often in a row the planner makes a bad plan.
+ * The folder that is surveyed.
  *
- * @category models
+ * @category services
  * @since 0.1.0
  */
-export const Input = Schema.Struct({ folder: Schema.String, badPlans: Schema.Literals([0, 1, 2]) })
+export class Folder extends Context.Service<Folder, string>()("planned/Folder") {}
 
-/**
- * @category models
- * @since 0.1.0
- */
-export type Input = typeof Input.Type
+type Services = FileSystem.FileSystem | Path.Path | Folder
 
-type Services = FileSystem.FileSystem | Path.Path
+/** Which files: those of some kinds. */
+const Kinds = Schema.Struct({ kinds: Schema.Array(Schema.Literals(["prose", "code", "data", "plain"])) })
+
+/** The files of the folder by their kinds. */
+const sorted = Effect.gen(function* () {
+  return byKind(yield* list(yield* Folder, known))
+})
 
 const descriptions: Readonly<Record<Kind, string>> = {
   prose: "Counts the words, headings and links of Markdown",
@@ -37,12 +42,13 @@ const descriptions: Readonly<Record<Kind, string>> = {
 const surveyor = (kind: Kind) =>
   Worker.make(kind, {
     description: descriptions[kind],
-    input: Schema.Struct({ folder: Schema.String, files: Schema.optionalKey(Schema.Array(Schema.String)) }),
+    input: Kinds,
     output: Measured,
     handle: Effect.fnUntraced(function* ({ input }) {
       const path = yield* Path.Path
-      const { folder } = input
-      const files = input.files ?? (yield* list(folder, known))
+      const folder = yield* Folder
+      const all = yield* sorted
+      const files = input.kinds.flatMap((kind) => all.get(kind) ?? [])
       const [texts, unread] = yield* Effect.partition(
         files,
         (file) => Effect.map(read(path.join(folder, file)), (text) => ({ file: oneLine(file), text })),
@@ -66,61 +72,60 @@ const editor = Worker.make("editor", {
     ])
 })
 
-/** A task for each kind of file. */
-const plan = Effect.fnUntraced(function* ({ input: { folder } }: Coordinator.Question<Input>) {
-  const kinds = byKind(yield* list(folder, known))
-  return [...kinds].map(([kind, files]) => ({
-    id: kind,
-    worker: `survey.${kind}`,
-    objective: descriptions[kind],
-    inputs: { folder, files }
-  }))
-})
+const names = Object.keys(measures).map((kind) => `survey.${kind}`)
 
-/** What a model might come up with on a bad day: somebody who does not exist, a circle, a limit below nothing. */
-const bad = [
-  { id: "prose", worker: "survey.poetry", objective: "Count the verses", needs: ["code"] },
-  { id: "code", worker: "survey.code", objective: "Count the lines", needs: ["prose"], limits: { tokens: -1 } }
-]
+/** The model is told what there is; what it answers is decoded, and checked as any plan is. */
+const planBy = (models: Models.Models) => {
+  const plan = ModelPlanner.plan<string, never>({
+    models,
+    inputs: Object.fromEntries(names.map((name) => [name, Kinds])),
+    instructions:
+      "Give each kind of file to the worker that is made for it, in a task of its own that is named after it."
+  })
+  return Effect.fnUntraced(function* (question: Coordinator.Question<unknown>) {
+    const kinds = yield* sorted
+    const input = `Measure ${[...kinds].map(([kind, files]) => `${kind} (${files.length})`).join(", ")}`
+    return yield* plan({ ...question, input })
+  })
+}
 
-const survey = Planner.make({
-  plan: (question: Coordinator.Question<Input>) => {
-    const number = question.refused === undefined ? 1 : 2
-    return number <= question.input.badPlans ? Effect.succeed<ReadonlyArray<object>>(bad) : plan(question)
-  },
-  workers: Object.keys(measures).map((kind) => `survey.${kind}`),
-  // Without a plan, everything is just text.
-  fallback: Plan.make<Input, Services>([
-    {
-      id: "everything",
-      worker: "survey.plain",
-      objective: "Count the lines and words of all files",
-      input: (_, { folder }) => ({ folder })
-    }
-  ])
-})
+const survey = (models: Models.Models) =>
+  Planner.make({
+    plan: planBy(models),
+    workers: names,
+    // Without a plan, everything is just text.
+    fallback: Plan.make<unknown, Services>([
+      {
+        id: "everything",
+        worker: "survey.plain",
+        objective: "Count the lines and words of all files",
+        input: () => ({ kinds: Object.keys(measures) })
+      }
+    ])
+  })
 
 /**
- * The desk.
+ * Makes the desk, for which these models plan.
  *
  * @category desks
  * @since 0.1.0
  */
-export const desk = Desk.make("survey-office", {
-  version: "1",
-  input: Input,
-  domains: [
-    Domain.make("survey", { workers: [surveyor("prose"), surveyor("code"), surveyor("data"), surveyor("plain")] }),
-    Domain.make("desk", { workers: [editor] })
-  ],
-  coordinator: Pipeline.make<Input, Services>([
-    { id: "survey", by: survey, objective: "Measure the files", input: (_, input) => input },
-    {
-      id: "synthesis",
-      worker: "desk.editor",
-      objective: "Sum up what was measured",
-      // The outputs of the plan's tasks by their names, each checked against the schema of its worker.
-      input: ({ survey }) => ({ survey })
-    }
-  ])
-})
+export const make = (models: Models.Models) =>
+  Desk.make("survey-office", {
+    version: "2",
+    input: Schema.Struct({}),
+    domains: [
+      Domain.make("survey", { workers: [surveyor("prose"), surveyor("code"), surveyor("data"), surveyor("plain")] }),
+      Domain.make("desk", { workers: [editor] })
+    ],
+    coordinator: Pipeline.make<unknown, Services | Dependency.Dependency | CostModel.CostModel>([
+      { id: "survey", by: survey(models), objective: "Measure the files", input: () => ({}) },
+      {
+        id: "synthesis",
+        worker: "desk.editor",
+        objective: "Sum up what was measured",
+        // The outputs of the plan's tasks by their names, each checked against the schema of its worker.
+        input: ({ survey }) => ({ survey })
+      }
+    ])
+  })

@@ -7,8 +7,8 @@
  * npm run example examples/planned/main.ts -- . --bad-plan twice  # refused twice: the fallback stands in
  * ```
  *
- * The planner is a rule here. A model takes its place without anything else being changed: it answers with the same list of
- * tasks, which is checked in the same way.
+ * Who plans is a language model: Claude where `ANTHROPIC_API_KEY` is in the environment, else, and with `--bad-plan`, a scripted
+ * one. Either answers with calls of tools, one for each task; nothing is done before all of them are decoded and checked.
  *
  * Watch for: the line that begins with `! refused`, which names every problem by its path in the plan; the names of the
  * tasks, which the desk does not know; the synthesis, which is a task of the desk's own and works on the outputs by name.
@@ -17,10 +17,14 @@
  */
 import { parseArgs } from "node:util"
 
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Option, Schema } from "effect"
+import { Dependency } from "espalier/run"
 
+import * as Claude from "../shared/claude.ts"
+import * as Prices from "../shared/prices.ts"
 import { args, choice, main, perform } from "../shared/program.ts"
-import { desk } from "./desk.ts"
+import { Folder, make } from "./desk.ts"
+import * as Script from "./script.ts"
 
 const often = { never: 0, once: 1, twice: 2 } as const
 
@@ -43,12 +47,20 @@ const parse = () => {
 
 const isSynthesis = Schema.is(Schema.Array(Schema.String))
 
+const modelsFor = Effect.fnUntraced(function* (badPlans: 0 | 1 | 2) {
+  const key = yield* Claude.key
+  if (badPlans > 0 || Option.isNone(key)) return Script.make(badPlans)
+  return (yield* Claude.make(key.value)).cheap
+})
+
 process.exitCode = await main(
   "planned",
-  Effect.flatMap(args(parse), (input) =>
-    perform(desk, input, ({ results }) => {
+  Effect.gen(function* () {
+    const { badPlans, folder } = yield* args(parse)
+    const desk = make(yield* modelsFor(badPlans))
+    return yield* perform(desk, {}, ({ results }) => {
       const synthesis = results["synthesis"]?.output
       return isSynthesis(synthesis) ? synthesis : ["There is nothing to sum up."]
-    })
-  )
+    }).pipe(Effect.provideService(Folder, folder), Effect.provide(Layer.merge(Dependency.layer(), Prices.layer)))
+  })
 )

@@ -4,12 +4,13 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
-import { Desk } from "espalier/run"
+import { Desk, type Worker } from "espalier/run"
 import { WorkerSuite } from "espalier/testing"
 
 import { desk as library } from "../../examples/graph/desk.ts"
 import { desk as newsroom } from "../../examples/pipeline/desk.ts"
-import { desk as surveyOffice } from "../../examples/planned/desk.ts"
+import { Folder, make as surveyOffice } from "../../examples/planned/desk.ts"
+import * as Script from "../../examples/planned/script.ts"
 import { desk as editing } from "../../examples/swarm/desk.ts"
 import { withProcesses } from "../fixtures/real.ts"
 import { folder } from "./release-desk/folder.ts"
@@ -52,30 +53,28 @@ const inputs = (root: string): Readonly<Record<string, ReadonlyArray<Readonly<Re
     { term: "till", found },
     { term: "till", found: null }
   ],
-  "survey.prose": [
-    { folder: root, files: ["changes.md"] },
-    { folder: root, files: ["gone.md"] }
-  ],
-  "survey.code": [{ folder: root, files: ["till.ts"] }],
-  "survey.data": [{ folder: root, files: ["prices.json"] }],
-  "survey.plain": [{ folder: root }, { folder: join(root, "gone") }],
+  "survey.prose": [{ kinds: ["prose"] }],
+  "survey.code": [{ kinds: ["code"] }],
+  "survey.data": [{ kinds: ["data"] }],
+  "survey.plain": [{ kinds: ["prose", "code", "data"] }],
   "desk.editor": [{ survey: { prose: measured } }],
   "editing.drafter": [{ source: text, again: true }],
   "editing.shortener": [{ text, limit: 3, keep: ["Amina"] }],
   "editing.critic": [{ text: "The till.", source: text, limit: 3 }]
 })
 
-const seats = [newsroom, library, surveyOffice, editing].flatMap((desk) => Desk.seats(desk))
+const seats = [newsroom, library, surveyOffice(Script.make()), editing].flatMap((desk) => Desk.seats(desk))
 
 describe("workers of the patterns", () => {
   withProcesses.each(seats)("R-804 R-701 $name passes the suite", ({ name, worker }) =>
     Effect.gen(function* () {
-      const [good = {}, failing] = inputs(yield* folder(files))[name] ?? []
-      const findings = yield* WorkerSuite.check(worker, {
+      const root = yield* folder(files)
+      const [good = {}, failing] = inputs(root)[name] ?? []
+      const findings = yield* WorkerSuite.check(worker as Worker.Worker<Folder | NodeServices.NodeServices>, {
         inputs: [good],
         ...(failing === undefined ? {} : { failingInputs: [failing] }),
         badInputs: [{}, null, { folder: 1, file: 1, text: 1, source: 1, research: 1, found: 1, survey: 1, term: 1 }]
-      })
+      }).pipe(Effect.provideService(Folder, root))
       assert.deepStrictEqual(findings, [])
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
