@@ -260,6 +260,14 @@ const killers: ReadonlyArray<readonly [name: string, ended: Sandbox.Ended, code:
     )
   ],
   [
+    "a disk that fills deeper than any path leads",
+    "disk",
+    bomb(
+      { disk: 2 ** 20 },
+      `import fs from "node:fs"; const d = "d".repeat(200); while (process.cwd().length < 3880) { fs.mkdirSync(d); process.chdir(d) }; for (let i = 0; i < 9; i++) fs.writeFileSync("f".repeat(240) + i, Buffer.alloc(2 ** 18)); setInterval(() => {}, 9)`
+    )
+  ],
+  [
     "a file that was removed and still grows",
     "disk",
     bomb(

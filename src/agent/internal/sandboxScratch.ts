@@ -94,16 +94,24 @@ const slash = Buffer.from("/")
 
 const below = (folder: Buffer, name: Buffer): Buffer => Buffer.concat([folder, slash, name])
 
+/** Code that goes down folder by folder gets deeper than any path leads. */
+const isTooDeep = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === "ENAMETOOLONG"
+
 /**
- * Visits what lies below a folder until `visit` says to stop; what is gone meanwhile is passed over. Names are bytes: one that
- * is no text is a file like others.
+ * Visits what lies below a folder until `visit` says to stop; what is gone meanwhile is passed over, and so is what is too deep
+ * to look at, unless that stops it. Names are bytes: one that is no text is a file like others.
  */
-const walk = (folder: Buffer, visit: (path: Buffer, stat: Stats) => boolean): boolean => {
+const walk = (
+  folder: Buffer,
+  visit: (path: Buffer, stat: Stats) => boolean,
+  deep: "passed-over" | "stops" = "passed-over"
+): boolean => {
+  const goesOn = (error: unknown): boolean => deep === "passed-over" || !isTooDeep(error)
   let open
   try {
     open = opendirSync(folder, { encoding: "buffer" as BufferEncoding })
-  } catch {
-    return true
+  } catch (error) {
+    return goesOn(error)
   }
   try {
     for (let entry = open.readSync(); entry !== null; entry = open.readSync()) {
@@ -112,11 +120,12 @@ const walk = (folder: Buffer, visit: (path: Buffer, stat: Stats) => boolean): bo
       let stat: Stats
       try {
         stat = lstatSync(path)
-      } catch {
-        continue
+      } catch (error) {
+        if (goesOn(error)) continue
+        return false
       }
       if (!visit(path, stat)) return false
-      if (stat.isDirectory() && !walk(path, visit)) return false
+      if (stat.isDirectory() && !walk(path, visit, deep)) return false
     }
     return true
   } finally {
@@ -124,16 +133,17 @@ const walk = (folder: Buffer, visit: (path: Buffer, stat: Stats) => boolean): bo
   }
 }
 
-/** Whether more lies in the folder than is allowed; it looks no further than that. */
+/** Whether more lies in the folder than is allowed, or something too deep to look at; it looks no further than that. */
 export const isOver = (folder: string, limits: { readonly bytes: number; readonly files: number }): boolean => {
   let bytes = 0
   let files = 0
-  return !walk(Buffer.from(folder), (_path, stat) => {
+  const isWithin = (_path: Buffer, stat: Stats): boolean => {
     // A file with holes counts as if it had none.
     if (!stat.isDirectory()) bytes += Math.max(stat.size, stat.blocks * 512)
     files += 1
     return bytes <= limits.bytes && files <= limits.files
-  })
+  }
+  return !walk(Buffer.from(folder), isWithin, "stops")
 }
 
 const contentOf = (path: Buffer, most: number): Uint8Array | undefined => {
