@@ -39,7 +39,7 @@
  * const failure = ModelFailure.fromAiError(error, { provider: "anthropic", model: "claude" })
  * Failure.kindOf(failure) // => "transient"
  * failure.retryAfterMillis // => 30_000
- * failure.message // => "transient: anthropic/claude: rate limit"
+ * failure.message // => "anthropic/claude: rate limit"
  * ```
  *
  * @since 0.1.0
@@ -62,7 +62,8 @@ import * as HttpFailure from "../run/HttpFailure.ts"
  *
  * **Details**
  *
- * - `reason`: a few words, without anything that a provider, a prompt or a tool said.
+ * - `reason`: a few words, without anything that a provider, a prompt or a tool said. The message has it behind the model, and
+ *   not the kind, which whoever tells of the failure says beside it.
  * - `retryAfterMillis`: what a `transient` one asks to be left alone for, >= 0.
  * - `requestId`: what the provider calls the request, for its support.
  * - `begun`: whether the provider may already have done something outside.
@@ -89,7 +90,7 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>("espalier/age
 
   override get message(): string {
     const request = this.requestId === undefined ? "" : ` (request ${this.requestId})`
-    return `${this.kind}: ${this.provider}/${this.model}: ${this.reason}${request}`
+    return `${this.provider}/${this.model}: ${this.reason}${request}`
   }
 }
 

@@ -77,6 +77,7 @@ import * as Contract from "../run/Contract.ts"
 import { Memory } from "../run/internal/effectMemory.ts"
 import { Paying } from "../run/internal/paying.ts"
 import { sentences, show } from "../run/internal/problems.ts"
+import { reasonOf } from "../run/internal/reasons.ts"
 import * as Result from "../run/Result.ts"
 import type * as Worker from "../run/Worker.ts"
 import { type Ended, interrupted, toEnd } from "./internal/call.ts"
@@ -375,7 +376,8 @@ class Suite<R> {
       if (exit === undefined) return undefined
       if (Exit.isFailure(exit)) {
         const kind = yield* this.kindOf(subject, exit.cause)
-        if (kind !== undefined) this.find("no-answer", subject, `fails (${kind}): ${sight(Cause.squash(exit.cause))}`)
+        if (kind !== undefined)
+          this.find("no-answer", subject, `fails (${kind}): ${reasonOf(Cause.squash(exit.cause))}`)
         return undefined
       }
       const result = yield* this.envelope(subject, exit.value)

@@ -3,7 +3,8 @@ import { Cause, Duration, Effect, type Schema } from "effect"
 import { AiError } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { Failure } from "espalier"
-import { ModelFailure } from "espalier/agent"
+import { ContextWindow, Gateway, Memory, ModelAnswer, ModelFailure, Sandbox } from "espalier/agent"
+import { Secrets } from "espalier/run"
 
 const provider = { provider: "acme", model: "large" }
 const errorOf = (reason: AiError.AiErrorReason) => AiError.make({ module: "Acme", method: "generateText", reason })
@@ -128,6 +129,23 @@ describe("ModelFailure", () => {
     })
   })
 
+  const host = { tool: "search", host: "example.com" } as const
+  const marked: ReadonlyArray<Failure.Marked & Error> = [
+    ModelFailure.fromAiError(new Cause.TimeoutError(), provider),
+    new ModelAnswer.AnswerInvalid({ problem: "unfit", details: ["there is no choice"] }),
+    new Memory.MemoryError({ reason: "key", detail: "it has no key" }),
+    new ContextWindow.WindowExceeded({ tokens: 10, size: 5, reason: "refused" }),
+    new Gateway.GatewayOff({ ...host, off: "tool", by: "ann", why: "it is slow" }),
+    new Gateway.GatewayDenied({ ...host, reason: "unlisted" }),
+    new Gateway.GatewayBusy({ ...host, reason: "queue" }),
+    new Gateway.GatewayTimeout({ ...host, millis: 5 }),
+    new Sandbox.SandboxFilesRefused({ problem: "path", detail: "../x is no path of a file" }),
+    new Secrets.SecretRefused({ secret: "key", reason: "unavailable", may: [] })
+  ]
+  it.effect.each(marked)("the message of a %s leaves the kind to whoever tells of it", (error) =>
+    Effect.sync(() => assert.notMatch(error.message, /^(transient|capability|oversized|malformed|denied|exhausted)\b/))
+  )
+
   describe("read", () => {
     it.effect("D42 goes by the rows that are provided and counts a date from now", () =>
       Effect.gen(function* () {
@@ -144,7 +162,8 @@ describe("ModelFailure", () => {
           Effect.provideService(ModelFailure.Overrides, rows)
         )
         assert.strictEqual(Failure.kindOf(other), "denied")
-        assert.strictEqual(other.message, "denied: acme/large: the provider failed (HTTP 503)")
+        // Whoever tells of it says the kind beside it.
+        assert.strictEqual(other.message, "acme/large: the provider failed (HTTP 503)")
       })
     )
   })

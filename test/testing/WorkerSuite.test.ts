@@ -109,7 +109,7 @@ const bad: ReadonlyArray<Case> = [
   {
     rule: "no-answer",
     worker: () => half((order) => (order.input.n === 0 ? Effect.fail(Failure.denied("zero")) : halve(order))),
-    message: "inputs[1]: fails (denied): denied: zero"
+    message: "inputs[1]: fails (denied): zero"
   },
   {
     rule: "no-answer",
