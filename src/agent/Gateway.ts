@@ -3,7 +3,8 @@
  *
  * A tool makes its outside call through {@link call}, or with the client of {@link httpClient}. Whether it may go out is decided
  * before anything leaves. Every call is logged, by the names of its tool and host, what came of it and how long it took; what it
- * was called with, and what it brought, is not.
+ * was called with, and what it brought, is not. What went well is logged as `Debug`, what failed or was interrupted and each
+ * switch as `Info`, what was refused or did not answer in time as a warning.
  *
  * | a call | fails with | which counts as |
  * |---|---|---|

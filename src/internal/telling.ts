@@ -39,6 +39,9 @@ const telling =
   (...message: ReadonlyArray<unknown>): Effect.Effect<void> =>
     Effect.flatMap(Redaction, (by) => log(...message.map((each) => tellable(each, by))))
 
+/** As `Effect.logDebug`, by the rules around it. */
+export const tellDebug = telling(Effect.logDebug)
+
 /** As `Effect.logInfo`, by the rules around it. */
 export const tellInfo = telling(Effect.logInfo)
 

@@ -1,7 +1,7 @@
 import { inspect } from "node:util"
 
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, Tracer } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Logger, References, Tracer } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { Failure } from "espalier"
@@ -521,7 +521,9 @@ describe("Gateway", () => {
       Effect.gen(function* () {
         const logged: Array<unknown> = []
         const spans: Array<Tracer.NativeSpan> = []
-        const logger = Logger.make(({ message }) => void logged.push(message))
+        const logger = Logger.make(({ fiber, logLevel, message }) => {
+          logged.push([logLevel, message, fiber.getRef(References.CurrentLogAnnotations)])
+        })
         const tracer = Tracer.make({
           span: (options) => {
             const span = new Tracer.NativeSpan(options)
@@ -539,7 +541,10 @@ describe("Gateway", () => {
           assert.strictEqual(yield* found.text, "canary-result")
           yield* Effect.flip(Gateway.call({ tool: "mail" }, Effect.fail("canary-error")))
           yield* Effect.flip(Gateway.call({ tool: "search", url: "https://canary.example.org/canary" }, Effect.void))
+          yield* Gateway.switchOff({ tool: "mail", by: "ann", why: "it is slow" })
+          yield* Gateway.switchOn({ tool: "mail", by: "ann", why: "it is back" })
         }).pipe(
+          Effect.provideService(References.MinimumLogLevel, "All"),
           Effect.provide([
             Logger.layer([logger]),
             Layer.succeed(Tracer.Tracer, tracer),
@@ -548,9 +553,19 @@ describe("Gateway", () => {
           ])
         )
         assert.deepStrictEqual(logged, [
-          ["Gateway", { tool: "search", host, outcome: "success", millis: 0 }],
-          ["Gateway", { tool: "mail", outcome: "failure", millis: 0 }],
-          ["Gateway", { tool: "search", host: "canary.example.org", outcome: "refused", millis: 0 }]
+          [
+            "Debug",
+            [`Gateway: the tool search was called at ${host}`],
+            { tool: "search", host, outcome: "success", millis: 0 }
+          ],
+          ["Info", ["Gateway: the tool mail failed"], { tool: "mail", outcome: "failure", millis: 0 }],
+          [
+            "Warn",
+            ["Gateway: the tool search is not let out at canary.example.org: it may not go there"],
+            { tool: "search", host: "canary.example.org", outcome: "refused", millis: 0 }
+          ],
+          ["Info", ["Gateway: the tool mail is switched off by ann: it is slow"], { tool: "mail", by: "ann" }],
+          ["Info", ["Gateway: the tool mail is switched on by ann: it is back"], { tool: "mail", by: "ann" }]
         ])
         assert.deepStrictEqual(
           spans.map(({ attributes, name }) => [name, ...attributes.values()]),

@@ -11,7 +11,8 @@ import * as Option from "effect/Option"
 import type * as RateLimiter from "effect/persistence/RateLimiter"
 import * as Scope from "effect/Scope"
 
-import { tellInfo, tellWarning } from "../../internal/telling.ts"
+import { tellable, tellDebug, tellInfo, tellWarning } from "../../internal/telling.ts"
+import { Redaction } from "../../Redaction.ts"
 import * as Dependency from "../../run/Dependency.ts"
 import { Given } from "../../run/internal/given.ts"
 import { Listeners } from "../../run/internal/listeners.ts"
@@ -251,11 +252,17 @@ export class Making {
   ): Effect.Effect<void> {
     const at = host === undefined ? {} : { host }
     const change = { _tag: "Refused", tool, ...at, reason: _tag, note: message } as const
-    return Effect.andThen(this.tell(change), this.log({ tool, ...at }, "refused", millis))
+    return Effect.andThen(this.tell(change), this.log({ tool, ...at }, "refused", millis, message))
   }
 
-  private log(going: Going, outcome: Outcome, millis: number): Effect.Effect<void> {
-    return tellInfo("Gateway", { ...going, outcome, millis })
+  /** What came of a call: what went well is for whoever looks closely. */
+  private log(
+    going: Going,
+    outcome: Outcome,
+    millis: number,
+    note = `the tool ${going.tool} ${said[outcome]}${going.host === undefined ? "" : ` at ${going.host}`}`
+  ): Effect.Effect<void> {
+    return annotated(levels[outcome](`Gateway: ${note}`), { ...going, outcome, millis })
   }
 
   private tell(change: Omit<Change, "at">): Effect.Effect<void> {
@@ -269,17 +276,18 @@ export class Making {
     })
   }
 
+  /** A switch is told to whoever listens, and logged. */
+  private switched(_tag: "SwitchedOff" | "SwitchedOn", made: Switch, note: string): Effect.Effect<void> {
+    const about = { ...targetOf(made), by: made.by }
+    return Effect.andThen(this.tell({ _tag, ...about, note }), annotated(tellInfo(`Gateway: ${note}`), about))
+  }
+
   switchOff(options: Switch): Effect.Effect<void> {
     return Effect.flatMap(Clock.currentTimeMillis, (at) => {
       const made = switchOf(new Given("Gateway.switchOff"), "", options)
       this.off.set(keyOf(made), { ...made, at })
       const { by, why } = made
-      return this.tell({
-        _tag: "SwitchedOff",
-        ...targetOf(made),
-        by,
-        note: `${nameOf(made)} is switched off by ${made.by}: ${why}`
-      })
+      return this.switched("SwitchedOff", made, `${nameOf(made)} is switched off by ${by}: ${why}`)
     })
   }
 
@@ -288,12 +296,7 @@ export class Making {
       const made = switchOf(new Given("Gateway.switchOn"), "", options)
       if (!this.off.delete(keyOf(made))) return Effect.void
       const { by, why } = made
-      return this.tell({
-        _tag: "SwitchedOn",
-        ...targetOf(made),
-        by,
-        note: `${nameOf(made)} is switched on by ${made.by}: ${why}`
-      })
+      return this.switched("SwitchedOn", made, `${nameOf(made)} is switched on by ${by}: ${why}`)
     })
   }
 
@@ -301,6 +304,31 @@ export class Making {
     return { off: [...this.off.values()], tools: countsOf(this.tools), hosts: countsOf(this.hosts) }
   }
 }
+
+const said: Readonly<Record<Outcome, string>> = {
+  success: "was called",
+  failure: "failed",
+  "timed-out": "did not answer in time",
+  interrupted: "was interrupted",
+  refused: "was not called"
+}
+
+const levels: Readonly<Record<Outcome, typeof tellInfo>> = {
+  success: tellDebug,
+  failure: tellInfo,
+  "timed-out": tellWarning,
+  interrupted: tellInfo,
+  refused: tellWarning
+}
+
+/** A line of the log with what it is about beside it, by the rules around. */
+const annotated = (log: Effect.Effect<void>, annotations: Readonly<Record<string, unknown>>): Effect.Effect<void> =>
+  Effect.flatMap(Redaction, (by) =>
+    Effect.annotateLogs(
+      log,
+      Object.fromEntries(Object.entries(annotations).map(([name, value]) => [name, tellable(value, by)]))
+    )
+  )
 
 type Target = { readonly tool?: string | undefined; readonly host?: string | undefined }
 
