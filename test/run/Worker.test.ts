@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect, Layer, Schema, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Schema, Stream } from "effect"
 import { Artefacts, Journal, type Reference } from "espalier/journal"
 import { type Coordinator, Desk, Domain, Plan, Planner, Result, Run, Worker } from "espalier/run"
 
@@ -241,6 +241,23 @@ describe("Worker", () => {
         assert.include(
           results["write"]?.note,
           "RESULT_INVALID: artefacts.patch does not hold: the run has no store of artefacts"
+        )
+      }).pipe(Effect.provide(Journal.layerMemory))
+    )
+
+    it.effect("a service that is missing is told with the way to bring it", () =>
+      Effect.gen(function* () {
+        class Prices extends Context.Service<Prices, number>()("test/Prices") {}
+        const worker = Worker.make("writer", {
+          description: "Writes a price",
+          input: Schema.Struct({}),
+          output: Schema.Number,
+          handle: () => Prices
+        }) as unknown as Worker.Worker<never>
+        const { results } = yield* run(worker, {})
+        assert.include(
+          results["write"]?.note,
+          "(defect: Service not found: test/Prices; a desk brings what its workers need by Desk.provide)"
         )
       }).pipe(Effect.provide(Journal.layerMemory))
     )
