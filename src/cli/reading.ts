@@ -73,7 +73,10 @@ export const runs = Effect.fnUntraced(function* (filter: Journal.Filter, json: b
 export const show = Effect.fnUntraced(function* (run: string, json: boolean) {
   yield* demand(run)
   const journal = yield* Journal.Journal
-  const read = yield* foldRun(run)
+  let paid = 0
+  const read = yield* foldRun(run, ({ _tag }) => {
+    if (_tag === "Spent") paid += 1
+  })
   const outcome = read.fold.outcome(read.state)
   if (outcome === undefined) return yield* new Refused({ reason: `the run ${run} has not begun` })
   const events = yield* Stream.runCollect(journal.rows(run, { from: read.state.version, to: read.state.version }))
@@ -82,7 +85,7 @@ export const show = Effect.fnUntraced(function* (run: string, json: boolean) {
   const owner = yield* journal.owner
   const now = yield* Clock.currentTimeMillis
   const hash = events[0]?.hash ?? ""
-  const shown = shownOf(read, outcome, standing, { hash, asked: open, decided, owner, now })
+  const shown = shownOf(read, outcome, standing, { hash, asked: open, decided, paid, owner, now })
   yield* json ? printJson(shown) : print(textOf(here(), shown))
 })
 

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type { Owner } from "../journal/Journal.ts"
+import { many } from "../run/internal/problems.ts"
 import type { Read } from "../run/internal/reading.ts"
 import { plain } from "../run/internal/text.ts"
 import type { Outcome } from "../run/Outcome.ts"
@@ -34,6 +35,7 @@ export interface Shown {
     readonly reserved: number
     readonly limit?: number | undefined
   }>
+  readonly paid: number
   readonly tasks: ReadonlyArray<{
     readonly task: string
     readonly status: string
@@ -50,7 +52,7 @@ export interface Shown {
 }
 
 /** What is told of a run beside what its events fold to. */
-export interface Beside extends Pick<Shown, "asked" | "decided" | "hash"> {
+export interface Beside extends Pick<Shown, "asked" | "decided" | "hash" | "paid"> {
   readonly owner: Owner | undefined
   readonly now: number
 }
@@ -89,6 +91,7 @@ export const shownOf = ({ state }: Read, outcome: Outcome, standing: Standing, b
       }
     })
   ),
+  paid: beside.paid,
   tasks: Array.from(state.tasks.values(), ({ dispatches, id, reason, status }) => ({
     task: id,
     status,
@@ -171,10 +174,15 @@ export const textOf = (look: Look, shown: Shown): string => {
     line("desk", `${shown.desk} ${shown.deskVersion}, tier ${shown.tier}`),
     line("started", timeOf(look, shown.startedAt)),
     line("head", `${shown.version}:${shown.hash}, ${timeOf(look, shown.lastAt)}`),
-    ...shown.spent.map(({ account, limit, measure, reserved, settled }) => {
+    // Of each domain, worker and task there is a line in the JSON.
+    ...shown.spent.flatMap(({ account, limit, measure, reserved, settled }) => {
+      if (account !== "run" && limit === undefined) return []
       const held = reserved === 0 ? "" : `, ${reserved} reserved`
       return line("spent", `${account}: ${settled} ${measure}${held}${limit === undefined ? "" : ` of ${limit}`}`)
     }),
+    ...(shown.paid === 0
+      ? []
+      : [line("paid", `${many(shown.paid, "call")}; espalier costs ${plain(shown.run)} tells of those of models`)]),
     ...section(
       "tasks",
       tables(

@@ -62,6 +62,28 @@ describe("espalier costs", () => {
     })
   )
 
+  withCommand("R-503 show has what the run has used, and refers to the costs for its calls", () =>
+    Effect.gen(function* () {
+      const journal = yield* spent
+      const { out } = yield* espalier(journal, ["show", "r1"])
+      assert.deepStrictEqual(
+        out.filter((line) => /^(spent|paid) /.test(line)),
+        [
+          "spent    run: 1 steps",
+          "spent    run: 1200 tokens",
+          "spent    run: 0.002 cost",
+          "paid     2 calls; espalier costs r1 tells of those of models"
+        ]
+      )
+      const { paid, spent: accounts } = JSON.parse((yield* espalier(journal, ["show", "r1", "--json"])).out[0] ?? "")
+      assert.strictEqual(paid, 2)
+      assert.include(
+        accounts.map(({ account }: { readonly account: string }) => account),
+        "worker:d.one"
+      )
+    })
+  )
+
   withCommand("R-503 says so where no model was asked, and which runs there are where one is not there", () =>
     Effect.gen(function* () {
       const journal = yield* copied
