@@ -126,7 +126,8 @@ export interface ClientOptions {
  * - `cache`: for how long the provider keeps what a request begins with: tools, system and turns up to the last of the user.
  *   `"5m"` and `"1h"` cost more to write and less to read. Default `"none"`.
  * - `strictTools`: whether the provider makes the arguments of a call fit its schema, where the schema has a form for that
- *   and the tool does not say otherwise by `Tool.Strict`. Default true.
+ *   and the tool does not say otherwise by `Tool.Strict`. Default true. A dynamic tool has to ask for it, by `Tool.Strict` and
+ *   with a JSON schema; bounds that cannot be enforced are told in the descriptions instead.
  * - `firstEventTimeout`: how long the first sign of an answer may take, > 0. Default 2 minutes.
  * - `idleTimeout`: how long an answer may be silent, > 0. A sign of life without content counts. Default 30 seconds.
  * - `resumes`: how often a silent answer is gone on with, a whole number >= 0. Default 2.

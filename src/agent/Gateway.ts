@@ -67,6 +67,7 @@ import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -407,12 +408,15 @@ class Troubled {
  * - The host is that of the URL, and has to be listed for the tool (`hosts`).
  * - At most 5 redirects are followed, each as a call of its own: to a host where the tool may not go it fails. What comes
  *   after is the answer itself.
+ * - From the first redirect to another origin on, only the headers `accept`, `accept-*`, `content-type`, `content-length` and
+ *   `user-agent` are sent: keys go to nobody whom the caller has not named, whatever their headers are called.
  * - An answer of 429 or of 500 and more counts as a failure for the breaker of its host, and is an answer all the same.
  * - Requests have the span of the gateway, without the URL, and carry no trace to the other side.
  *
  * **Gotchas**
  *
- * A client other than that of `fetch` must not follow redirects by itself.
+ * - A client other than that of `fetch` must not follow redirects by itself.
+ * - A key in a URL or in a body is no header: a redirect by 307 or 308 sends the body again, to whom it says.
  *
  * @category constructors
  * @since 0.1.0
@@ -435,8 +439,38 @@ export const httpClient = (tool: string): Effect.Effect<Client, never, Gateway |
         ({ response }) => Effect.succeed(response)
       )
     })
-    return HttpClient.followRedirects(guarded, mostRedirects)
+    return HttpClient.makeWith(
+      (request) =>
+        Effect.flatMap(request, (first) => {
+          const leaves = leaving(first)
+          const careful: Client = HttpClient.makeWith(
+            (next) => guarded.postprocess(Effect.map(next, (sent) => (leaves(sent) ? withoutKeys(sent) : sent))),
+            guarded.preprocess
+          )
+          return HttpClient.followRedirects(careful, mostRedirects).postprocess(Effect.succeed(first))
+        }),
+      guarded.preprocess
+    )
   })
+
+const originOf = (request: HttpClientRequest.HttpClientRequest): string | undefined => URL.parse(request.url)?.origin
+
+/** Whether the requests that follow a first one have left its origin. Coming back changes nothing: others led there. */
+const leaving = (first: HttpClientRequest.HttpClientRequest) => {
+  const origin = originOf(first)
+  let left = false
+  return (request: HttpClientRequest.HttpClientRequest): boolean => {
+    left ||= originOf(request) !== origin
+    return left
+  }
+}
+
+const harmless = /^(?:accept(?:-.*)?|content-type|content-length|user-agent)$/
+
+const withoutKeys = (request: HttpClientRequest.HttpClientRequest): HttpClientRequest.HttpClientRequest =>
+  Object.keys(request.headers)
+    .filter((name) => !harmless.test(name))
+    .reduce((kept, name) => HttpClientRequest.removeHeader(kept, name), request)
 
 /** Sends a request without following redirects, and without a span that has its URL. */
 const byHand = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

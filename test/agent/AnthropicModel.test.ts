@@ -1,7 +1,20 @@
 import { inspect } from "node:util"
 
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Exit, Fiber, Layer, Logger, Redacted, Schema, Stream, Tracer } from "effect"
+import {
+  ConfigProvider,
+  Context,
+  Effect,
+  Exit,
+  Fiber,
+  type JsonSchema,
+  Layer,
+  Logger,
+  Redacted,
+  Schema,
+  Stream,
+  Tracer
+} from "effect"
 import { type AiError, LanguageModel, Prompt, type Response, Tool, Toolkit } from "effect/ai"
 import type { Failure } from "espalier"
 import { ModelFailure, OutputLimit, PartialUsage } from "espalier/agent"
@@ -431,6 +444,72 @@ describe("AnthropicModel", () => {
         ])
         assert.deepStrictEqual(server.requests[0]?.body["tool_choice"], { type: "auto" })
       })
+    )
+
+    Real.withNetwork(
+      "R-401 a dynamic tool is held to its JSON schema when it asks for that, as far as can be enforced",
+      () =>
+        Effect.gen(function* () {
+          const schema = (more: object = {}): JsonSchema.JsonSchema => ({
+            $schema: "https://json-schema.org/draft/2020-12/schema",
+            type: "object",
+            properties: {
+              town: { type: "string", minLength: 1, pattern: "^(?!x)", description: "Where" },
+              on: { type: "string", format: "date" },
+              days: { oneOf: [{ type: "integer", minimum: 1 }, { type: "null" }] },
+              at: { type: "array", items: { $ref: "#/definitions/hour" }, maxItems: 3 },
+              ...more
+            },
+            required: ["town"],
+            definitions: { hour: { type: "integer", maximum: 23 } }
+          })
+          const tool = (name: string, parameters: JsonSchema.JsonSchema, strict?: boolean) =>
+            Tool.dynamic(name, { parameters }).annotateMerge(Context.make(Tool.Strict, strict))
+          const toolkit = Toolkit.make(
+            tool("asks", schema(), true),
+            tool("asksNot", schema()),
+            tool("map", schema({ all: { type: "object", additionalProperties: { type: "string" } } }), true),
+            tool("open", schema({ all: { type: "object" } }), true),
+            tool("not", schema({ all: { type: "string", not: { const: "x" } } }), true),
+            tool("tuple", schema({ all: { type: "array", prefixItems: [{ type: "string" }], items: false } }), true),
+            tool(
+              "loop",
+              { ...schema({ all: { $ref: "#/$defs/a" } }), $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }] } } },
+              true
+            )
+          )
+          const call = { events: [Api.start(), ...Api.calls(0, "asks", `{"town":"Kiel"}`), ...Api.end("tool_use")] }
+          const { server, run } = yield* scripted([call])
+          const response = yield* run(LanguageModel.generateText({ prompt: "Kiel?", toolkit, ...unresolved }))
+          assert.deepStrictEqual(
+            response.toolCalls.map(({ params }) => params as unknown),
+            [{ town: "Kiel" }]
+          )
+          const [asks, ...others] = (server.requests[0]?.body["tools"] ?? []) as ReadonlyArray<Record<string, unknown>>
+          assert.deepStrictEqual(asks, {
+            name: "asks",
+            input_schema: {
+              type: "object",
+              properties: {
+                town: { type: "string", description: 'Where (minLength: 1, pattern: "^(?!x)")' },
+                on: { type: "string", format: "date" },
+                days: { anyOf: [{ type: "integer", description: "(minimum: 1)" }, { type: "null" }] },
+                at: { type: "array", items: { $ref: "#/$defs/hour" }, description: "(maxItems: 3)" }
+              },
+              required: ["town"],
+              additionalProperties: false,
+              $defs: { hour: { type: "integer", description: "(maximum: 23)" } }
+            },
+            strict: true
+          })
+          assert.deepStrictEqual(others[0], { name: "asksNot", input_schema: schema() })
+          assert.deepStrictEqual(
+            others.map((other) => other["strict"]),
+            others.map(() => undefined)
+          )
+          assert.lengthOf(others, 6)
+          assert.deepStrictEqual(others[2]?.["input_schema"], schema({ all: { type: "object" } }))
+        })
     )
 
     for (const way of ["generateText", "streamText"] as const) {

@@ -478,6 +478,50 @@ describe("Gateway", () => {
       })
     )
 
+    it.effect("D115 a redirect to another origin takes no header along that could be a key, also not back again", () =>
+      Effect.gen(function* () {
+        const hops: Record<string, string> = {
+          "https://api.example.com/a": "https://api.example.com/b",
+          "https://api.example.com/b": "https://pages.example.com/c",
+          "https://pages.example.com/c": "https://api.example.com/d"
+        }
+        const sent: Array<readonly [string, ReadonlyArray<string>]> = []
+        const fetch: typeof globalThis.fetch = (url, init) => {
+          sent.push([String(url), [...new Headers(init?.headers).keys()].toSorted()])
+          const to = hops[String(url)]
+          return Promise.resolve(to === undefined ? new Response("end") : Response.redirect(to, 302))
+        }
+        const gateway = Gateway.layer({ tools: { search: { hosts: [host, "pages.example.com"] } } })
+        const headers = {
+          Accept: "text/plain",
+          "accept-language": "en",
+          authorization: "key",
+          "content-type": "text/plain",
+          "user-agent": "me",
+          "X-Api-Key": "key",
+          "x-accept": "key"
+        }
+        const text = yield* Effect.gen(function* () {
+          const client = yield* Gateway.httpClient("search")
+          const response = yield* client.get("https://api.example.com/a", { headers })
+          return yield* response.text
+        }).pipe(
+          Effect.provide(Layer.mergeAll(gateway, FetchHttpClient.layer, Layer.succeed(FetchHttpClient.Fetch, fetch)))
+        )
+        assert.strictEqual(text, "end")
+        const all = Object.keys(headers)
+          .map((name) => name.toLowerCase())
+          .toSorted()
+        const some = ["accept", "accept-language", "content-type", "user-agent"]
+        assert.deepStrictEqual(sent, [
+          ["https://api.example.com/a", all],
+          ["https://api.example.com/b", all],
+          ["https://pages.example.com/c", some],
+          ["https://api.example.com/d", some]
+        ])
+      })
+    )
+
     it.effect("an answer of trouble is an answer, and counts for the breaker of its host", () =>
       Effect.gen(function* () {
         const { layer } = setup()

@@ -25,6 +25,8 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 
+import { enforceable } from "./anthropicSchema.ts"
+
 /** How much a model does for its answer. */
 export type Effort = "low" | "medium" | "high" | "xhigh" | "max"
 
@@ -278,8 +280,17 @@ const trimEnd = (turns: Array<Turn>): void => {
   last.content[last.content.length - 1] = { ...block, text: block.text.trimEnd() }
 }
 
-const strict = (tool: Tool.Any, settings: Settings): boolean =>
+/** Whether the schema of a tool is sent in another form, from which its calls are brought back. */
+const isTransformed = (tool: Tool.Any, settings: Settings): boolean =>
   !Tool.isDynamic(tool) && (Tool.getStrictMode(tool) ?? settings.strictTools)
+
+/** A schema that somebody else wrote is only enforced where that is asked for. */
+const strictOf = (tool: Tool.Any, settings: Settings): Fields | undefined => {
+  if (isTransformed(tool, settings)) return strictSchema(tool)
+  return Tool.isDynamic(tool) && tool.jsonSchema !== undefined && Tool.getStrictMode(tool) === true
+    ? enforceable(tool.jsonSchema)
+    : undefined
+}
 
 const toolOf = (tool: Tool.Any, settings: Settings): Result.Result<ToolUnion, Reason> => {
   if (Tool.isProviderDefined(tool)) {
@@ -295,7 +306,7 @@ const toolOf = (tool: Tool.Any, settings: Settings): Result.Result<ToolUnion, Re
   const common = { name: tool.name, ...(description === undefined ? {} : { description }) }
   return Result.try({
     try: (): ToolUnion => {
-      const wants = strict(tool, settings) ? strictSchema(tool) : undefined
+      const wants = strictOf(tool, settings)
       const input_schema = (wants ?? Tool.getJsonSchema(tool)) as { readonly type: "object" }
       return { ...common, input_schema, ...(wants === undefined ? {} : { strict: true }) }
     },
@@ -318,7 +329,7 @@ const restoring =
   (tools: ReadonlyArray<Tool.Any>, settings: Settings): Request["restore"] =>
   (name, params) => {
     const tool = tools.find((each) => each.name === name)
-    if (tool === undefined || Tool.isProviderDefined(tool) || !strict(tool, settings)) return params
+    if (tool === undefined || Tool.isProviderDefined(tool) || !isTransformed(tool, settings)) return params
     try {
       const schema = tool.parametersSchema as Schema.Codec<unknown>
       const value = Schema.decodeUnknownOption(toCodecAnthropic(schema).codec)(params)
