@@ -468,7 +468,7 @@ describe("AnthropicModel", () => {
           const toolkit = Toolkit.make(
             tool("asks", schema(), true),
             tool("asksNot", schema()),
-            tool("map", schema({ all: { type: "object", additionalProperties: { type: "string" } } }), true),
+            tool("map", { ...schema(), additionalProperties: { type: "string" } }, true),
             tool("open", schema({ all: { type: "object" } }), true),
             tool("not", schema({ all: { type: "string", not: { const: "x" } } }), true),
             tool("tuple", schema({ all: { type: "array", prefixItems: [{ type: "string" }], items: false } }), true),

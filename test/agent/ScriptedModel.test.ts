@@ -34,7 +34,7 @@ const mismatchIn = (exit: Exit.Exit<unknown, unknown>): ScriptedModel.ScriptMism
 
 describe("ScriptedModel", () => {
   describe("answers", () => {
-    it.effect("a text, its reasoning, its usage and its reason to finish are what the script says", () => {
+    it.effect("R-408 a text, its reasoning, its usage and its reason to finish are what the script says", () => {
       const script = ScriptedModel.make([
         ScriptedModel.text("Hello", {
           reasoning: "be kind",
@@ -400,7 +400,7 @@ describe("ScriptedModel", () => {
   })
 
   describe("the script", () => {
-    it.effect("D117 complete names the steps that no call has taken", () => {
+    it.effect("R-408 D117 complete names the steps that no call has taken", () => {
       const script = ScriptedModel.make([
         ScriptedModel.text("a"),
         ScriptedModel.text("b"),
@@ -417,7 +417,7 @@ describe("ScriptedModel", () => {
     })
 
     it.effect(
-      "D117 a call beyond the script is a defect that says what was asked, and complete fails because of it",
+      "R-408 D117 a call beyond the script is a defect that says what was asked, and complete fails because of it",
       () => {
         const script = ScriptedModel.make([ScriptedModel.text("a")])
         return Effect.gen(function* () {
