@@ -3,6 +3,11 @@
  *
  * Without a key nothing of Anthropic is loaded.
  *
+ * **Gotchas**
+ *
+ * Whoever chooses or plans has to call a tool. Models that refuse to be made to, as `claude-sonnet-5-5` is documented to, cannot
+ * do that here; as workers they can be asked.
+ *
  * @since 0.1.0
  */
 import { Config, Effect, Layer, Option, Redacted } from "effect"

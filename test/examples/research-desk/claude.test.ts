@@ -1,7 +1,7 @@
 /** The desk with Claude, as it answers over HTTP, and the desk taken up by a process that knows nothing of the last one. */
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Layer, Option, Redacted } from "effect"
-import { Meter } from "espalier/agent"
+import { Meter, Models, ScriptedModel } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Dependency } from "espalier/run"
 import { VirtualTime } from "espalier/testing"
@@ -13,6 +13,8 @@ import { settingOf, takenUp } from "../../../examples/research-desk/forced.ts"
 import { Library } from "../../../examples/research-desk/Library.ts"
 import { reportOf } from "../../../examples/research-desk/print.ts"
 import * as Finding from "../../../examples/research-desk/research.ts"
+import * as Script from "../../../examples/research-desk/script.ts"
+import * as Tools from "../../../examples/research-desk/tools.ts"
 import * as Writing from "../../../examples/research-desk/writing.ts"
 import * as Claude from "../../../examples/shared/claude.ts"
 import * as Prices from "../../../examples/shared/prices.ts"
@@ -74,6 +76,54 @@ describe("the research desk with Claude", () => {
       const of = ({ input = 0, output = 0 }) => (1_000 * input + 200 * output) / 1_000_000
       assert.deepStrictEqual([run.calls, run.swaps], [6, 1])
       assert.approximately(run.costs[0]?.cost ?? 0, 3 * of(one ?? {}) + 2 * of(other ?? {}), 1e-9)
+    }).pipe(Effect.provide(services))
+  )
+
+  it.effect("a checker that has another article checked than the one there is has checked nothing", () =>
+    Effect.gen(function* () {
+      const other = { title: "Another", paragraphs: [] }
+      const output = { verdict: "APPROVED", checked: 1, unsupported: [], draft: other }
+      const liar = ScriptedModel.fromFunction(() =>
+        ScriptedModel.tools([{ name: "deliver", params: { output, confidence: 1 } }])
+      )
+      const honest = Script.make([])
+      const models = (worker: string) =>
+        worker.startsWith("checking") ? Models.make([{ provide: liar.model }]) : honest(worker)
+      const input = { topic: defaultTopic, folder: "/notes" }
+      const outcome = yield* VirtualTime.elapse(
+        conduct({ run: "r1", input, setting: { faults: [] }, desk: { models } }),
+        "1 minute"
+      )
+      assert.deepInclude(reportOf(outcome), { kind: "article", verdict: "UNKNOWN" })
+      assert.match(reportOf(outcome)?.notes.join("\n") ?? "", /is not the one that was to be checked/)
+    }).pipe(Effect.provide(services))
+  )
+
+  it.effect("its tools read and search the notes of their order, and no others", () =>
+    Effect.gen(function* () {
+      const [first, second] = shipped.notes.map(({ file }) => file)
+      const called = { key: "k", call: "c", order: { contract: { inputs: { files: [first] } } } as never }
+      const read = (file: string | undefined, from: number, to: number) =>
+        Tools.readNote.handle({ file, from, to }, called)
+      const lines = shipped.notes[0]?.lines ?? []
+      assert.deepStrictEqual(yield* read(first, 0, 2), [
+        { line: 1, text: lines[0] },
+        { line: 2, text: lines[1] }
+      ])
+      assert.deepStrictEqual(yield* read(first, 5, 1), [])
+      assert.match(String(yield* Effect.flip(read(second, 1, 2))), /there is no note/)
+      const search = Tools.search("search_words", "Searches", 1_000_000, Finding.byWords)
+      const found = (yield* search.handle({ topic: defaultTopic }, called)) as typeof Tools.Found.Type
+      assert.deepStrictEqual([...new Set(found.passages.map(({ file }) => file))], [first])
+      assert.strictEqual(found.searched, 1)
+      const places = [
+        { file: first ?? "", line: 1 },
+        { file: "gone.md", line: 1 }
+      ]
+      assert.deepStrictEqual(yield* Tools.lookUp.handle({ places }, called), [
+        { file: first, line: 1, text: lines[0] },
+        { file: "gone.md", line: 1, text: null }
+      ])
     }).pipe(Effect.provide(services))
   )
 
