@@ -130,5 +130,19 @@ export const groups: Readonly<Record<string, Group>> = {
       ...w7("normal"),
       ...w7("postgres")
     ]
+  },
+  agents: {
+    folder: "agents/",
+    reference: "raw",
+    ratio: "raw",
+    peers: [],
+    metrics: [
+      { workload: "W8", metric: "turn", unit: "µs", digits: 0 },
+      { workload: "W8", metric: "turn-normal", unit: "µs", digits: 0 },
+      { workload: "W8", metric: "heap", unit: "B", digits: 0 },
+      { workload: "W8", metric: "estimate", unit: "µs", digits: 0 },
+      { workload: "W8", metric: "fit", unit: "µs", digits: 0 },
+      { workload: "W8", metric: "check", unit: "µs", digits: 0 }
+    ]
   }
 }

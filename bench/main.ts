@@ -6,7 +6,8 @@
  * never asserted; machines are shared and noisy.
  *
  * Groups: `tree` is the tree alone (W1 to W4), `runs` is orchestration without a model and with a journal in memory (W5),
- * `journal` is the same kept at each step, in SQLite and PostgreSQL (W6), and long runs and large answers (W7).
+ * `journal` is the same kept at each step, in SQLite and PostgreSQL (W6), and long runs and large answers (W7), `agents` is
+ * one agent whose model answers at once (W8), in memory and in SQLite, and what is done about a prompt of 100 KB.
  *
  * Peers: `npm install --prefix bench` brings them; Erlang/OTP takes part where `erl` and `erlc` are on the path; js-direct,
  * functions that are called and awaited, is the floor of `runs`. Workloads on PostgreSQL run where a server answers that

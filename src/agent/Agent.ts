@@ -119,7 +119,7 @@ export type { Done } from "./internal/talk.ts"
  * **Details**
  *
  * - `instructions`: what it is to do in all its orders. They come from you, not from a run: what an order holds is data.
- * - `models`: who is asked, and who stands in.
+ * - `models`: who is asked, and who stands in. They are made once for each attempt at an order.
  * - `tools`: what it may call. Default nothing but to deliver and to give up.
  * - `steps`: turns of the model in one order, a whole number >= 1. Default 5. Limits of the contract and of the run hold beside it.
  * - `corrections`: how often in one order a delivery that does not fit, or a turn without a call, is sent back, a whole number from 0
@@ -254,7 +254,14 @@ export const make = <I, IE, A, AE, RM, RT = never, E = never, RA = never>(
   const worker = Object.fromEntries(
     Object.entries(rest).filter(([key]) => !(own as ReadonlyArray<string>).includes(key))
   )
-  return Worker.make<I, IE, A, AE, unknown, RM | RT | RA | Effects.Effects | Dependency.Dependency | CostModel>(name, {
+  return Worker.make<
+    I,
+    IE,
+    A,
+    AE,
+    unknown,
+    RM | RT | RA | Effects.Effects | Dependency.Dependency | CostModel | Scope.Scope
+  >(name, {
     ...(worker as unknown as Omit<Worker.Options<I, IE, A, AE, never, never>, "handle">),
     window: window.size,
     attemptTimeout: Duration.sum(
@@ -269,7 +276,7 @@ export const make = <I, IE, A, AE, RM, RT = never, E = never, RA = never>(
     handle: (order) =>
       Effect.gen(function* () {
         const said = typeof instructions === "function" ? instructions(order) : instructions
-        const talk = new Talk(manner, said, order)
+        const talk = new Talk({ ...manner, models: yield* Models.open(models) }, said, order)
         const kept = yield* Memory.make(shared)
         const ended: Ended<A> = yield* Effect.provideService(talk.run, Memory.Memory, kept)
         switch (ended._tag) {

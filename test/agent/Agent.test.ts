@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { Tool } from "effect/ai"
 import { Agent, Gateway, Models, ScriptedModel, ToolScope } from "espalier/agent"
 import { Run } from "espalier/run"
@@ -44,6 +44,22 @@ describe("An agent", () => {
         ]
       )
       assert.deepStrictEqual(outcome.usage, { steps: 2, tokens: 30, toolCalls: 1 })
+    }).pipe(Effect.provide(services))
+  })
+
+  it.effect("has its models made once, for however many turns", () => {
+    const script = make([calls(["search", { query: "ship" }]), calls(["search", { query: "crew" }]), delivers("Fram")])
+    let made = 0
+    const counted = Layer.unwrap(
+      Effect.sync(() => {
+        made += 1
+        return script.model
+      })
+    )
+    return Effect.gen(function* () {
+      const settings = { tools: ToolScope.make([search()]) }
+      const outcome = yield* started(deskWith(Models.make([{ provide: counted }]), settings))
+      assert.deepStrictEqual([outcome.status, made], ["completed", 1])
     }).pipe(Effect.provide(services))
   })
 
