@@ -38,7 +38,7 @@
  *
  * const program = LanguageModel.generateText({ prompt: "What does OTP stand for?" }).pipe(
  *   Effect.map((response) => response.text),
- *   Effect.provide(AnthropicModel.model("claude-sonnet-4-5", { maxTokens: 500, cache: "5m" })),
+ *   Effect.provide(AnthropicModel.model("claude-sonnet-4-6", { maxTokens: 500, cache: "5m" })),
  *   Effect.provide(AnthropicModel.layerClientConfig())
  * )
  *

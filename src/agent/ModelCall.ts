@@ -14,7 +14,7 @@
  *
  * const call: ModelCall.Call = {
  *   provider: "anthropic",
- *   model: "claude-sonnet-4-5",
+ *   model: "claude-sonnet-4-6",
  *   step: 0,
  *   attempt: 1,
  *   end: "answered",
