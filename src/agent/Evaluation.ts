@@ -72,6 +72,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
 import * as Failure from "../Failure.ts"
+import { tellWarning } from "../internal/telling.ts"
 import * as Journal from "../journal/Journal.ts"
 import type * as Dependency from "../run/Dependency.ts"
 import * as Desk from "../run/Desk.ts"
@@ -569,6 +570,7 @@ export const evaluate = <R>(
  * - `desk`: only runs of this desk. Default: all but those of the evaluation itself.
  * - `limit`: at most so many of the newest finished runs are looked through, a whole number >= 0. Default 1000.
  * - Each is evaluated once. An evaluation that was cut off is gone on with; one that waits for people is left to them.
+ * - A run, or an evaluation of one, that cannot be read or gone on with is passed over, which is logged as a warning.
  * - Answers with what came of those that were evaluated now.
  *
  * @category running
@@ -588,8 +590,13 @@ export const sweep = Effect.fnUntraced(function* <R>(
     if (!isSampled(run, evaluation.share)) continue
     const [begun] = yield* journal.runs({ run: idOf(evaluation, run) })
     if (begun !== undefined && (isOver(begun.status) || begun.status === "waiting")) continue
-    // Somebody else is at it.
-    const outcome = yield* Effect.catchTag(evaluate(evaluation, run, watching), "RunBusy", () => Effect.succeedNone)
+    const outcome = yield* evaluate(evaluation, run, watching).pipe(
+      // Somebody else is at it.
+      Effect.catchTag(["RunBusy", "RunExists"], () => Effect.succeedNone),
+      Effect.catchTag(["RunUntrusted", "RunTooNew", "RunNotFound", "RunNotOver", "VersionMismatch"], (error) =>
+        Effect.as(tellWarning(`Evaluation: ${run} is not evaluated`, error), Option.none())
+      )
+    )
     if (Option.isSome(outcome)) evaluated.push(outcome.value)
   }
   return evaluated

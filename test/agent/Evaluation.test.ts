@@ -537,6 +537,30 @@ describe("Evaluation", () => {
       }).pipe(memory)
     )
 
+    it.effect("a sweep passes over what cannot be gone on with, and evaluates the others", () =>
+      Effect.gen(function* () {
+        const begun = yield* Deferred.make<void>()
+        const cut = Evaluation.scorer("cut", () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+        for (const id of ["r1", "r2", "r3"]) yield* run(id)
+        const fiber = yield* Effect.forkChild(
+          Evaluation.evaluate(Evaluation.make({ scorers: [cut] }), "r2", { log: false })
+        )
+        yield* Deferred.await(begun)
+        yield* Fiber.interrupt(fiber)
+        // Of r2 there is an evaluation of another version; r3 is not what it was.
+        const journal = yield* Journal.Journal
+        const read: (typeof journal)["read"] = (id, options) =>
+          Stream.map(journal.read(id, options), (record) => (id === "r3" ? { ...record, data: {} } : record))
+        const swept = yield* Evaluation.sweep(Evaluation.make({ scorers: [fixed(1)], version: "2" }), {
+          log: false
+        }).pipe(Effect.provideService(Journal.Journal, { ...journal, read }))
+        assert.deepStrictEqual(
+          swept.map((outcome) => outcome.run),
+          ["evaluation.r1"]
+        )
+      }).pipe(memory)
+    )
+
     it("an id that would be too long is a digest", () => {
       const id = Evaluation.idOf({ name: "evaluation" }, "r".repeat(95))
       assert.isAtMost(id.length, 100)
