@@ -220,6 +220,8 @@ export const layerClient = (options: ClientOptions): Layer.Layer<Client> => {
       // One owner of retries, and it is not the client; what is sent and received is nobody's business but the caller's.
       maxRetries: 0,
       timeout: sdkTimeoutMillis,
+      // What is asked goes to this host and to no other that it names.
+      fetchOptions: { redirect: "manual" },
       logLevel: "off",
       openTelemetry: false
     })

@@ -20,6 +20,7 @@ import type { Failure } from "espalier"
 import { ModelFailure, OutputLimit, PartialUsage } from "espalier/agent"
 import * as AnthropicModel from "espalier/agent/AnthropicModel"
 
+import { Reading } from "../../src/agent/internal/anthropicStream.ts"
 import * as Real from "../fixtures/real.ts"
 import * as Api from "./messagesServer.ts"
 
@@ -293,6 +294,27 @@ describe("AnthropicModel", () => {
           assert.isFalse(lines.some((line) => line.includes(key) || line.includes(secret)))
         })
     )
+  })
+
+  describe("a hostile host", () => {
+    Real.withNetwork("R-404 has no prompt sent to where it says", () =>
+      Effect.gen(function* () {
+        const other = yield* Api.serve(Api.text("mine now"))
+        const location = `${other.url}/v1/messages`
+        const { run, server } = yield* scripted([{ status: 307, headers: { location }, body: "{}" }])
+        const failure = yield* run(failureOf(LanguageModel.generateText({ prompt: "Hi" })))
+        assert.include(failure.reason, "HTTP 307")
+        assert.deepStrictEqual([server.requests.length, other.requests.length], [1, 0])
+      })
+    )
+
+    it("R-401 cannot make an answer longer than any is", () => {
+      const request = { toolName: (name: string) => name, restore: (_: string, value: unknown) => value } as never
+      const reading = new Reading(request, { deferred: true, refusals: "part" }, undefined)
+      const event = JSON.stringify({ type: "something new", padding: "x".repeat(2 ** 24) })
+      const wrong = Array.from({ length: 4 }, () => reading.read(event).wrong?._tag)
+      assert.deepStrictEqual(wrong, [undefined, undefined, undefined, "Unreadable"])
+    })
   })
 
   describe("answers", () => {

@@ -118,6 +118,9 @@ const isRecord = (value: unknown): value is Fields => Predicate.isObject(value) 
 const add = (left: number | undefined, right: number | undefined): number | undefined =>
   left === undefined ? right : right === undefined ? left : left + right
 
+/** Characters that the events of a call may have: 64 Mi, several times as many as the longest answer takes. */
+const most = 64 * 2 ** 20
+
 /** Reads the events of one call. */
 export class Reading {
   private readonly request: Pick<Request, "toolName" | "restore">
@@ -130,6 +133,7 @@ export class Reading {
   private spent: Tokens = unknownTokens()
   private now: Tokens = unknownTokens()
   private next = 0
+  private size = 0
   private stop: string | undefined
   private stopSequence: string | undefined
   private metadataGiven = false
@@ -214,6 +218,8 @@ export class Reading {
 
   /** Reads the data of one event. */
   read(data: string): Step {
+    this.size += data.length
+    if (this.size > most) return broken({ _tag: "Unreadable", what: "it is longer than any answer" })
     let value: unknown
     try {
       value = unsafeSecureJsonParse(data)
