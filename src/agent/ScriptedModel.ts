@@ -8,12 +8,13 @@
  *
  * - Calls take steps in the order in which they begin. A step is used up when its call begins, however that ends.
  * - Calls of tools have the ids `call_1`, `call_2`, …, and none that the conversation already has.
+ * - A provider that is down for a time is {@link down}; {@link respond} and {@link fromFunction} take an effect, too.
  * - An answer that calls a tool which the request does not offer fails as it would with a provider, unless the request asks
  *   for `toolCallValidation: "deferred"`.
  *
  * **Invariants**
  *
- * - What an answer is depends on the script and the request alone; the time it takes is that of the `Clock`.
+ * - What an answer is depends on the script, the request and the `Clock` alone, and so does the time that it takes.
  * - A call that the script has no step for, or whose step complains about the request, dies with a {@link ScriptMismatch}.
  *   Nobody tries again what is a defect, and `complete` fails because of it.
  *
@@ -42,17 +43,40 @@
  * await Effect.runPromise(Effect.provide(program, script.layer)) // => ["Hello", 3, "You said: Good night"]
  * ```
  *
+ * **Example** (A provider that is down for two minutes)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { TestClock } from "effect/testing"
+ * import { ScriptedModel } from "espalier/agent"
+ *
+ * const script = ScriptedModel.fromFunction(
+ *   ScriptedModel.down({ for: "2 minutes" }, (request) => ScriptedModel.text(`You said: ${request.last}`))
+ * )
+ * const ask = LanguageModel.generateText({ prompt: "Hi" }).pipe(
+ *   Effect.match({ onFailure: ({ reason }) => reason._tag, onSuccess: ({ text }) => text })
+ * )
+ * const program = Effect.gen(function* () {
+ *   const first = yield* ask
+ *   yield* TestClock.adjust("2 minutes")
+ *   return [first, yield* ask]
+ * })
+ * await Effect.runPromise(Effect.provide(program, [script.layer, TestClock.layer()]))
+ * // => ["InternalProviderError", "You said: Hi"]
+ * ```
+ *
  * @since 0.1.0
  */
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Model from "effect/ai/Model"
 import * as Response from "effect/ai/Response"
-import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 
 import { Given } from "../run/internal/given.ts"
-import { turnOf } from "./internal/promptText.ts"
 import { faults, type Fault } from "./internal/scriptedFault.ts"
 import { play, type Source } from "./internal/scriptedPlay.ts"
 import {
@@ -60,6 +84,7 @@ import {
   short,
   TypeId,
   type AnswerOptions,
+  type Decide,
   type Request,
   type ScriptMismatch,
   type Step,
@@ -70,6 +95,7 @@ import {
 export {
   ScriptMismatch,
   type AnswerOptions,
+  type Decide,
   type Request,
   type Step,
   type ToolCall,
@@ -244,14 +270,71 @@ export const slow = (takes: Duration.Input, then: Step): Step => {
 }
 
 /**
- * Decides by the request which step it is.
+ * Decides by the request which step it is, see {@link Decide}.
  *
  * @category steps
  * @since 0.1.0
  */
-export const respond = (decide: (request: Request) => Step): Step => {
+export const respond = (decide: Decide): Step => {
   new Given("ScriptedModel.respond").code("decide", decide)
   return step("respond", { _tag: "Respond", answer: decide })
+}
+
+/**
+ * When a model is down, and what it says then.
+ *
+ * **Details**
+ *
+ * - `from`: the time of the `Clock` that the outage is counted from, in milliseconds since 1970, a whole number >= 0. Default:
+ *   when the first call asks. `after`: how long after that it begins, >= 0. Default at once.
+ * - `for`: how long it lasts, > 0. At its end the model answers again.
+ * - `fault`: what calls fail with meanwhile. Default `"overloaded"`. `retryAfter`: as in {@link fault}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Outage {
+  readonly from?: number | undefined
+  readonly after?: Duration.Input | undefined
+  readonly for: Duration.Input
+  readonly fault?: FaultKind | undefined
+  readonly retryAfter?: Duration.Input | undefined
+}
+
+/**
+ * Is down for a time by the `Clock`, and otherwise what it is: for {@link fromFunction}, and for {@link respond}.
+ *
+ * **Gotchas**
+ *
+ * Without `from` it remembers its first call for as long as it lives: use one for each test, and not two models. Throws a
+ * `RangeError` when an option is not what its type says.
+ *
+ * @category steps
+ * @since 0.1.0
+ */
+export const down = (
+  outage: Outage,
+  otherwise: Step | Decide
+): ((request: Request, turn: number) => Effect.Effect<Step>) => {
+  const given = new Given("ScriptedModel.down")
+  given.record("outage", outage, ["from", "after", "for", "fault", "retryAfter"])
+  const { after = 0, fault: kind = "overloaded", from, retryAfter } = outage
+  if (from !== undefined) given.whole("outage.from", from, 0)
+  const begins = Duration.toMillis(given.duration("outage.after", after, "zero"))
+  const lasts = Duration.toMillis(given.duration("outage.for", outage.for, "more"))
+  given.oneOf("outage.fault", kind, faults)
+  if (retryAfter !== undefined) given.duration("outage.retryAfter", retryAfter, "zero")
+  if (!isStep(otherwise)) given.code("otherwise", otherwise)
+  const decide = isStep(otherwise) ? () => otherwise : otherwise
+  const failed = fault(kind, { retryAfter })
+  let counted = from
+  return (request, turn) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      const since = now - (counted ??= now) - begins
+      if (since >= 0 && since < lasts) return Effect.succeed(failed)
+      const decided = decide(request, turn)
+      return Effect.isEffect(decided) ? decided : Effect.succeed(decided)
+    })
 }
 
 /**
@@ -319,23 +402,19 @@ export const make = (steps: ReadonlyArray<Step>, options: Options = {}): Scripte
  *
  * **Details**
  *
- * - `answer`: is given the request and which turn of its conversation it is, from 1: how often the model has spoken in it,
- *   and once more.
+ * - `decide`: see {@link Decide}. One that looks at the clock, as {@link down} does, answers by that, too.
  * - `requests` has the latest 1000.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fromFunction = (
-  decide: (request: Request, turn: number) => Step,
-  options: Options = {}
-): ScriptedModel => {
+export const fromFunction = (decide: Decide, options: Options = {}): ScriptedModel => {
   const given = new Given("ScriptedModel.fromFunction")
   given.code("decide", decide)
   return built(given, options, {
     left: [],
     endless: true,
-    next: () => respond((request) => decide(request, turnOf(request.prompt)))
+    next: () => respond(decide)
   })
 }
 

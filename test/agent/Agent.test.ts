@@ -11,6 +11,8 @@ import { Answer, calls, delivers, deskWith, Mail, notices, Search, search, servi
 
 const make = ScriptedModel.make
 
+const downFor2Minutes = () => ScriptedModel.fromFunction(ScriptedModel.down({ for: "2 minutes" }, delivers("Fram")))
+
 const one = (outcome: { readonly results: Readonly<Record<string, unknown>> }) =>
   outcome.results["a"] as { readonly status: string; readonly output?: unknown; readonly reason?: string }
 
@@ -212,6 +214,30 @@ describe("The limits of an agent", () => {
       assert.include(yield* notices, "limit")
     }).pipe(Effect.provide(services))
   })
+})
+
+describe("A provider that is down for two minutes", () => {
+  it.effect("D45 is sat out by a run whose policy waits for so long", () => {
+    const script = downFor2Minutes()
+    const policy = { attempts: 4, waitsMillis: [60_000], jitter: 0 }
+    return Effect.gen(function* () {
+      const outcome = yield* started(deskWith(script, {}, { policy }))
+      assert.deepStrictEqual([outcome.status, one(outcome).output], ["completed", { answer: "Fram" }])
+      const failed = (yield* history("r1")).flatMap((event) => (event._tag === "AttemptFailed" ? [event.note] : []))
+      assert.deepStrictEqual(failed, [
+        "Attempt 1 at d.one failed (transient): scripted/scripted-1: the provider failed (HTTP 529); again after 60000 ms",
+        "Attempt 2 at d.one failed (transient): scripted/scripted-1: the provider failed (HTTP 529); again after 60000 ms"
+      ])
+    }).pipe(Effect.provide(services))
+  })
+
+  it.effect("D45 is the end of a task whose run waits as usual", () =>
+    Effect.gen(function* () {
+      const outcome = yield* started(deskWith(downFor2Minutes()))
+      assert.deepStrictEqual([outcome.status, one(outcome).status], ["failed", "failed"])
+      assert.notInclude(JSON.stringify(outcome), "transient: transient")
+    }).pipe(Effect.provide(services))
+  )
 })
 
 describe("A gateway around an agent", () => {

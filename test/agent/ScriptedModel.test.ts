@@ -506,6 +506,63 @@ describe("ScriptedModel", () => {
     })
   })
 
+  describe("down", () => {
+    const outcome = ask().pipe(Effect.match({ onFailure: ({ reason }) => reason._tag, onSuccess: ({ text }) => text }))
+    const outages: ReadonlyArray<readonly [string, ScriptedModel.Outage, ReadonlyArray<string>]> = [
+      ["at once", { for: "2 minutes" }, ["InternalProviderError", "InternalProviderError", "up", "up"]],
+      ["later", { after: "1 minute", for: "1 minute", fault: "rate-limit" }, ["up", "RateLimitError", "up", "up"]],
+      [
+        "from a time",
+        { from: 7 * 60_000, after: "1 minute", for: "90 seconds" },
+        ["up", "up", "up", "InternalProviderError"]
+      ]
+    ]
+    it.effect.each(outages)("begins and ends by the clock: %s", ([, outage, expected]) => {
+      const script = ScriptedModel.fromFunction(ScriptedModel.down(outage, ScriptedModel.text("up")))
+      return Effect.gen(function* () {
+        yield* TestClock.setTime(5 * 60_000)
+        const seen: Array<string> = []
+        for (let minute = 0; minute < 4; minute++) {
+          seen.push(yield* outcome)
+          yield* TestClock.adjust("1 minute")
+        }
+        assert.deepStrictEqual(seen, expected)
+      }).pipe(Effect.provide(script.layer))
+    })
+
+    it.effect("ends on the millisecond, and says how long to wait", () => {
+      const script = ScriptedModel.fromFunction(
+        ScriptedModel.down({ for: 10, fault: "rate-limit", retryAfter: "3 seconds" }, (_, turn) =>
+          Effect.succeed(ScriptedModel.text(`turn ${turn}`))
+        )
+      )
+      return Effect.gen(function* () {
+        assert.deepStrictEqual((yield* Effect.flip(ask())).retryAfter, Duration.seconds(3))
+        yield* TestClock.adjust(9)
+        assert.strictEqual(yield* outcome, "RateLimitError")
+        yield* TestClock.adjust(1)
+        assert.strictEqual(yield* outcome, "turn 1")
+      }).pipe(Effect.provide(script.layer))
+    })
+
+    it.effect("a function may answer with an effect, which looks at the clock and takes its time", () => {
+      const script = ScriptedModel.make([
+        ScriptedModel.respond((request, turn) =>
+          Effect.as(Effect.sleep("2 seconds"), ScriptedModel.text(`${request.last} ${turn}`))
+        ),
+        ScriptedModel.respond(() => Effect.succeed("no step" as never))
+      ])
+      return Effect.gen(function* () {
+        const fiber = yield* Effect.forkChild(ask())
+        yield* TestClock.adjust("1999 millis")
+        assert.isUndefined(fiber.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual((yield* Fiber.join(fiber)).text, "Hi 1")
+        assert.include(mismatchIn(yield* Effect.exit(ask())).message, "no step")
+      }).pipe(Effect.provide(script.layer))
+    })
+  })
+
   describe("fromFunction", () => {
     const conversation = [
       { role: "user", content: [{ type: "text", text: "Find" }] },
@@ -557,6 +614,13 @@ describe("ScriptedModel", () => {
       ["a broken stall", () => ScriptedModel.text("a", { stall: 0.5 }), "options.stall"],
       ["a value that is no JSON", () => ScriptedModel.object(undefined), "value"],
       ["calls without a name", () => ScriptedModel.tools([{ params: {} } as never]), "calls[0].name"],
+      ["an outage that does not last", () => ScriptedModel.down({ for: 0 }, ScriptedModel.hang), "outage.for"],
+      [
+        "an outage of an unknown kind",
+        () => ScriptedModel.down({ for: 1, fault: "flood" as never }, ScriptedModel.hang),
+        "outage.fault"
+      ],
+      ["an outage of nothing", () => ScriptedModel.down({ for: 1 }, "up" as never), "otherwise"],
       ["a check that is none", () => ScriptedModel.expecting(ScriptedModel.hang, "x" as never), "check"],
       ["a model without a name", () => ScriptedModel.make([], { model: 1 as never }), "options.model"]
     ])("%s is a RangeError that names it", (_, make, named) => {

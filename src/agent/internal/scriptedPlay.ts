@@ -68,10 +68,12 @@ export const play = (provider: string, name: string, source: Source) => {
         return Effect.andThen(Effect.sleep(data.takes), settle(data.step, request))
       case "Respond":
         return Effect.suspend(() => {
-          const decided = data.answer(request)
-          return isStep(decided)
-            ? settle(decided, request)
-            : refuse("The function of a step answers with something that is no step", request)
+          const decided = data.answer(request, turnOf(request.prompt))
+          return Effect.flatMap(Effect.isEffect(decided) ? decided : Effect.succeed(decided), (step: unknown) =>
+            isStep(step)
+              ? settle(step, request)
+              : refuse("The function of a step answers with something that is no step", request)
+          )
         })
       case "Expecting":
         return Effect.suspend(() => {

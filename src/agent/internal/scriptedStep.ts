@@ -6,6 +6,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import type * as Tool from "effect/ai/Tool"
 import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 
@@ -91,6 +92,15 @@ export interface ToolCall {
   readonly id?: string | undefined
 }
 
+/**
+ * Decides which step it is by the request, and by which turn of its conversation it is, from 1: how often the model has spoken
+ * in it, and once more. An effect may look at the `Clock` and take its time; it fails with nothing and needs nothing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Decide = (request: Request, turn: number) => Step | Effect.Effect<Step>
+
 export type StepData =
   | {
       readonly _tag: "Answer"
@@ -106,7 +116,7 @@ export type StepData =
     }
   | { readonly _tag: "Hang" }
   | { readonly _tag: "Slow"; readonly takes: Duration.Duration; readonly step: Step }
-  | { readonly _tag: "Respond"; readonly answer: (request: Request) => Step }
+  | { readonly _tag: "Respond"; readonly answer: Decide }
   | { readonly _tag: "Expecting"; readonly step: Step; readonly check: (request: Request) => string | undefined }
 
 /**
