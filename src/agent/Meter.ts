@@ -7,12 +7,16 @@
  *   such as a plan, is nobody's: it counts under the name `""`.
  * - What is not known is counted apart, never taken for 0: calls without a price, calls whose usage is an estimate, calls of
  *   which the journal has only how many tokens they took.
+ * - A call that was under way when its process died is paid for, too, and nobody knows what it used. Calls of orders of which
+ *   that is to be seen are counted as `cutOff`, and in nothing else.
  *
  * **Invariants**
  *
  * - E1. The run is the sum of the calls; so are the workers together, and the domains together. Amounts are added up without
  *   rounding, so their order does not matter.
  * - E2. Currencies are kept apart.
+ * - E3. A call counts as cut off once, however often its run was taken up until it is known how the call ended. When it was made
+ *   anew and cut off again meanwhile, there were more.
  *
  * **Example** (One call of a run)
  *
@@ -58,8 +62,9 @@ import type * as Journal from "../journal/Journal.ts"
 import { tableOf } from "../run/internal/text.ts"
 import * as Run from "../run/Run.ts"
 import type * as RunEvent from "../run/RunEvent.ts"
-import { domainOf, heads, rowsOf } from "./internal/meterRows.ts"
+import { domainOf, headsOf, rowsOf } from "./internal/meterRows.ts"
 import { amountOf, unitsOf } from "./internal/money.ts"
+import { UnderWay } from "./internal/underWay.ts"
 import * as ModelCall from "./ModelCall.ts"
 
 /**
@@ -68,6 +73,7 @@ import * as ModelCall from "./ModelCall.ts"
  * **Details**
  *
  * - `calls`: all of them. `answered`, `interrupted`, `failed`: how they ended; `unread`: of which the journal does not say how.
+ * - `cutOff`: calls that are not among them, as their process died before they ended.
  * - `swaps`: calls that were made because another model had not answered.
  * - `tokens`: by kind, as a `ModelCall` counts them; `total` has each once, and those of `unread` calls.
  * - `costs`: of the calls with a price, by currency. `unpriced`: how many have none.
@@ -82,6 +88,7 @@ export interface Totals {
   readonly failed: number
   readonly interrupted: number
   readonly unread: number
+  readonly cutOff: number
   readonly swaps: number
   readonly tokens: Required<ModelCall.Tokens> & { readonly total: number }
   readonly costs: ReadonlyArray<{ readonly currency: string; readonly cost: number }>
@@ -144,7 +151,17 @@ const rowOf = (event: RunEvent.RunEvent): CallRow | undefined => {
 const add = (one: number, other: number): number => Math.min(one + other, Number.MAX_SAFE_INTEGER)
 
 class Sums {
-  readonly counts = { calls: 0, answered: 0, failed: 0, interrupted: 0, unread: 0, swaps: 0, unpriced: 0, estimated: 0 }
+  readonly counts = {
+    calls: 0,
+    answered: 0,
+    failed: 0,
+    interrupted: 0,
+    unread: 0,
+    cutOff: 0,
+    swaps: 0,
+    unpriced: 0,
+    estimated: 0
+  }
   readonly tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, total: 0 }
   readonly units = new Map<string, bigint>()
 
@@ -177,27 +194,47 @@ class Sums {
   }
 }
 
-const grouped = (rows: ReadonlyArray<CallRow>, nameOf: (row: CallRow) => string): ReadonlyArray<Row> => {
+const grouped = ({ calls, cuts }: Found, nameOf: (worker: string) => string): ReadonlyArray<Row> => {
   const groups = new Map<string, Sums>()
-  for (const row of rows) {
-    const name = nameOf(row)
+  const sumsOf = (worker: string): Sums => {
+    const name = nameOf(worker)
     const sums = groups.get(name) ?? new Sums()
     groups.set(name, sums)
-    sums.add(row)
+    return sums
   }
+  for (const row of calls) sumsOf(row.worker).add(row)
+  for (const worker of cuts) sumsOf(worker).counts.cutOff += 1
   return [...groups]
     .map(([name, { totals }]) => ({ name, ...totals }))
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-const tabled = (calls: ReadonlyArray<CallRow>): Table => {
-  const run = new Sums()
-  for (const row of calls) run.add(row)
-  return {
-    run: run.totals,
-    domains: grouped(calls, ({ worker }) => domainOf(worker)),
-    workers: grouped(calls, ({ worker }) => worker),
-    calls
+/** What is found in events, one after the other. */
+class Found {
+  readonly calls: Array<CallRow> = []
+  private readonly underWay = new UnderWay()
+
+  /** Whose calls were cut off. */
+  get cuts(): ReadonlyArray<string> {
+    return this.underWay.cuts
+  }
+
+  see(event: RunEvent.RunEvent): void {
+    const row = rowOf(event)
+    if (row !== undefined) this.calls.push(row)
+    this.underWay.see(event)
+  }
+
+  get table(): Table {
+    const run = new Sums()
+    for (const row of this.calls) run.add(row)
+    run.counts.cutOff = this.cuts.length
+    return {
+      run: run.totals,
+      domains: grouped(this, domainOf),
+      workers: grouped(this, (worker) => worker),
+      calls: this.calls
+    }
   }
 }
 
@@ -208,12 +245,9 @@ const tabled = (calls: ReadonlyArray<CallRow>): Table => {
  * @since 0.1.0
  */
 export const fold = (events: Iterable<RunEvent.RunEvent>): Table => {
-  const rows: Array<CallRow> = []
-  for (const event of events) {
-    const row = rowOf(event)
-    if (row !== undefined) rows.push(row)
-  }
-  return tabled(rows)
+  const found = new Found()
+  for (const event of events) found.see(event)
+  return found.table
 }
 
 /**
@@ -225,17 +259,19 @@ export const fold = (events: Iterable<RunEvent.RunEvent>): Table => {
 export const ofRun = (
   run: string
 ): Effect.Effect<Table, Run.RunTooNew | Run.RunUntrusted | Journal.JournalError, Journal.Journal> =>
-  Run.events(run).pipe(
-    Stream.map(rowOf),
-    Stream.filter((row) => row !== undefined),
-    Stream.runCollect,
-    Effect.map(tabled)
-  )
+  Effect.suspend(() => {
+    const found = new Found()
+    return Run.events(run).pipe(
+      Stream.runForEach((event) => Effect.sync(() => found.see(event))),
+      Effect.map(() => found.table)
+    )
+  })
 
 /**
- * A table for people: the run, its domains and their workers, with what each has used in tokens and in money.
+ * A table for people: the run, its domains and their workers, with what each has used in tokens and in money. Where calls were
+ * cut off, it has a column for them.
  *
  * @category rendering
  * @since 0.1.0
  */
-export const render = (table: Table): string => tableOf(heads, rowsOf(table))
+export const render = (table: Table): string => tableOf(headsOf(table), rowsOf(table))

@@ -5,7 +5,7 @@
  */
 import * as Effect from "effect/Effect"
 
-import { heads, rowsOf } from "../agent/internal/meterRows.ts"
+import { headsOf, rowsOf } from "../agent/internal/meterRows.ts"
 import * as Meter from "../agent/Meter.ts"
 import { print, printJson, table } from "./printing.ts"
 import { demand } from "./reading.ts"
@@ -15,5 +15,5 @@ export const costs = Effect.fnUntraced(function* (run: string, json: boolean) {
   yield* demand(run)
   const used = yield* Meter.ofRun(run)
   if (json) return yield* printJson(used)
-  yield* print(used.run.calls === 0 ? "no calls of models" : table(heads, rowsOf(used)))
+  yield* print(used.run.calls + used.run.cutOff === 0 ? "no calls of models" : table(headsOf(used), rowsOf(used)))
 })

@@ -4,7 +4,10 @@ import { Prompt } from "effect/ai"
 import { CostModel, Meter, ModelCall, Models, ScriptedModel } from "espalier/agent"
 import { Dependency, Result, Run, type RunEvent } from "espalier/run"
 
-import { desk, history, memory, task, worker } from "../run/desks.ts"
+import { desk, elapse, history, memory, task, worker } from "../run/desks.ts"
+import { resume } from "../run/living.ts"
+import { killed, tagged } from "../run/outside.ts"
+import { delivers, deskWith, options, services } from "./agents.ts"
 
 type Spent = RunEvent.Of<"Spent">
 
@@ -58,6 +61,7 @@ describe("Meter", () => {
         failed: 2,
         interrupted: 1,
         unread: 0,
+        cutOff: 0,
         swaps: 1,
         unpriced: 2,
         estimated: 1,
@@ -153,6 +157,7 @@ describe("Meter", () => {
           totals.answered,
           totals.failed,
           totals.interrupted,
+          totals.cutOff,
           totals.swaps,
           totals.unpriced,
           ...Object.values(totals.tokens)
@@ -190,6 +195,84 @@ describe("Meter", () => {
         "docs           2      2         0       0            0      910    105     0          0           0            1015   2 EUR + 0.0000001 USD  0",
         "  docs.links   2      2         0       0            0      910    105     0          0           0            1015   2 EUR + 0.0000001 USD  0"
       ])
+    })
+  )
+
+  it.effect("R-406 counts a call once that was under way when its process died, however often it was cut", () => {
+    const built = () => deskWith(ScriptedModel.fromFunction(() => delivers("Fram")))
+    const cut = Effect.map(Meter.ofRun("r1"), ({ domains, run, workers }) => [
+      run.calls,
+      run.cutOff,
+      ...[...domains, ...workers].map(({ cutOff, name }) => `${name}: ${cutOff}`)
+    ])
+    return Effect.gen(function* () {
+      yield* elapse(killed(Run.start(built(), options), tagged("EffectIntended"), "after"), "5 minutes")
+      // As far as anybody knows, it is still under way.
+      assert.deepStrictEqual(yield* cut, [0, 0])
+      yield* elapse(killed(resume(built()), tagged("EffectSettled"), "before"), "5 minutes")
+      assert.deepStrictEqual(yield* cut, [0, 1, "d: 1", "d.one: 1"])
+      yield* elapse(killed(resume(built()), tagged("EffectSettled"), "after"), "5 minutes")
+      assert.deepStrictEqual(yield* cut, [1, 1, "d: 1", "d.one: 1"])
+      assert.strictEqual((yield* elapse(resume(built()), "5 minutes")).status, "completed")
+      assert.deepStrictEqual(yield* cut, [1, 1, "d: 1", "d.one: 1"])
+      const lines = Meter.render(yield* Meter.ofRun("r1")).split("\n")
+      assert.match(lines[0] ?? "", /interrupted +cut off +swaps/)
+      assert.match(lines[1] ?? "", /^run +1 +1 +0 +0 +1 +0 +10 /)
+    }).pipe(Effect.provide(services))
+  })
+
+  const at = 1
+  const note = ""
+  const given = (number: number): RunEvent.RunEvent => ({
+    _tag: "Dispatched",
+    at,
+    task: "t",
+    dispatch: `r/t/${number}`,
+    worker: `docs.${number}`,
+    contract: 1,
+    note
+  })
+  const intended = (number: number, name = "model"): RunEvent.RunEvent => ({
+    _tag: "EffectIntended",
+    at,
+    task: "t",
+    dispatch: `r/t/${number}`,
+    effect: `${name} ${number}`,
+    name,
+    digest: "",
+    occurrence: 1,
+    recovery: "repeat",
+    note
+  })
+  const settled: RunEvent.RunEvent = {
+    _tag: "EffectSettled",
+    at,
+    task: "t",
+    effect: "model 1",
+    outcome: "failed",
+    by: "run",
+    note
+  }
+  const resumed: RunEvent.RunEvent = { _tag: "RunResumed", at, note }
+  const swap: RunEvent.RunEvent = { _tag: "Noticed", at, subject: "t", what: "model-swap", note }
+  const paid = spent("docs.1", { end: "transient" })
+  const histories: ReadonlyArray<readonly [string, ReadonlyArray<RunEvent.RunEvent>, ReadonlyArray<string>]> = [
+    ["that has ended", [intended(1), settled, resumed], []],
+    ["of another effect", [intended(1, "mail"), resumed], []],
+    ["that was paid for", [intended(1), paid, resumed], []],
+    ["of another model after one that failed", [intended(1), paid, swap, resumed], ["docs.1"]],
+    ["that is under way in an order that is given anew", [intended(1), given(2), resumed], ["docs.1"]],
+    ["that is made anew", [intended(1), intended(1), resumed, resumed], ["docs.1", "docs.1"]],
+    ["that is made anew after it was cut off", [intended(1), resumed, intended(1), settled, resumed], ["docs.1"]]
+  ]
+  it.effect.each(histories)("R-406 a call %s is cut off as often as the journal tells", ([, events, cut]) =>
+    Effect.sync(() => {
+      const { run, workers } = Meter.fold([given(1), ...events])
+      assert.strictEqual(run.cutOff, cut.length)
+      assert.deepStrictEqual(
+        workers.flatMap(({ cutOff, name }) => Array.from({ length: cutOff }, () => name)),
+        cut
+      )
     })
   )
 

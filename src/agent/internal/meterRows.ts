@@ -13,12 +13,13 @@ export const domainOf = (worker: string): string => {
 }
 
 /** What stands above the columns. @since 0.1.0 */
-export const heads = [
+export const headsOf = ({ run }: Table): ReadonlyArray<string> => [
   "",
   "calls",
   "answered",
   "failed",
   "interrupted",
+  ...(run.cutOff === 0 ? [] : ["cut off"]),
   "swaps",
   "input",
   "output",
@@ -36,12 +37,12 @@ const shownAmount = (cost: number): string => {
   return text.endsWith(".") ? text.slice(0, -1) : text
 }
 
-const cellsOf = (name: string, { costs, tokens, ...of }: Totals): ReadonlyArray<string> => {
+const cellsOf = (name: string, { costs, tokens, ...of }: Totals, cuts: boolean): ReadonlyArray<string> => {
   const priced = costs.map(({ cost, currency }) => `${shownAmount(cost)} ${currency}`).join(" + ")
   const { cacheRead, cacheWrite, input, output, reasoning, total } = tokens
   return [
     name,
-    ...[of.calls, of.answered, of.failed, of.interrupted, of.swaps].map(String),
+    ...[of.calls, of.answered, of.failed, of.interrupted, ...(cuts ? [of.cutOff] : []), of.swaps].map(String),
     ...[input, output, reasoning, cacheRead, cacheWrite, total].map(String),
     costs.length > 0 ? priced : of.calls > 0 ? "not known" : "",
     String(of.unpriced)
@@ -50,12 +51,13 @@ const cellsOf = (name: string, { costs, tokens, ...of }: Totals): ReadonlyArray<
 
 /** The run, its domains, and their workers below them. @since 0.1.0 */
 export const rowsOf = ({ domains, run, workers }: Table): ReadonlyArray<ReadonlyArray<string>> => {
-  const rows = [cellsOf("run", run)]
+  const cells = (name: string, of: Totals) => cellsOf(name, of, run.cutOff > 0)
+  const rows = [cells("run", run)]
   for (const domain of domains) {
-    rows.push(cellsOf(domain.name === "" ? "choices" : plain(domain.name), domain))
+    rows.push(cells(domain.name === "" ? "choices" : plain(domain.name), domain))
     for (const worker of workers) {
       if (worker.name === "" || domainOf(worker.name) !== domain.name) continue
-      rows.push(cellsOf(`  ${plain(worker.name)}`, worker))
+      rows.push(cells(`  ${plain(worker.name)}`, worker))
     }
   }
   return rows
