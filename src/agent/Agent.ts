@@ -167,6 +167,9 @@ export interface Options<I, IE, A, AE, RM = never, RT = never, E = never, RA = n
     | undefined
 }
 
+/** A type that nothing is inferred from: what an agent needs is said by its options, not by where it is put. */
+type Settled<A> = [A][A extends unknown ? 0 : never]
+
 const given = new Given("Agent.make")
 
 const own: ReadonlyArray<keyof Options<unknown, unknown, unknown, unknown>> = [
@@ -216,7 +219,10 @@ export const make = <I, IE, A, AE, RM, RT = never, E = never, RA = never>(
   name: string,
   options: Options<I, IE, A, AE, RM, RT, E, RA>
 ): Worker.Worker<
-  Exclude<RM | RT | RA | Dependency.Dependency | CostModel, Scope.Scope | Effects.Effects | Review.Review>
+  Exclude<
+    Settled<RM> | Settled<RT> | Settled<RA> | Dependency.Dependency | CostModel,
+    Scope.Scope | Effects.Effects | Review.Review
+  >
 > => {
   given.record("options", options)
   const { attach, context, corrections = 1, memory = false, summary = "mechanical" } = options

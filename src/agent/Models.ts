@@ -226,6 +226,8 @@ export interface Swap {
  * - `onCall`: run for every call that was sent, with its record, before its outcome is known to anybody else. It is not
  *   interrupted. Default nobody.
  * - `onSwap`: run before another model is asked. Default nobody.
+ * - `admit`: asked before each call, by whom and with what it may use: what it fails with is the failure of that model, which was
+ *   not called. Default: every call is made.
  * - `timeout`: as in {@link Options}. Default: that of the models.
  * - `estimate`: what a call is charged with whose provider did not say what it used. Default: a token for every 4 characters
  *   of the prompt and the tools, and an answer as long as its limit.
@@ -236,6 +238,9 @@ export interface Swap {
 export interface CallOptions {
   readonly onCall?: ((call: ModelCall.Call) => Effect.Effect<void>) | undefined
   readonly onSwap?: ((swap: Swap) => Effect.Effect<void>) | undefined
+  readonly admit?:
+    | ((call: Pick<ModelCall.Call, "model" | "provider" | "usage">) => Effect.Effect<void, ModelFailure>)
+    | undefined
   readonly timeout?: Duration.Input | undefined
   readonly estimate?: { readonly input: number; readonly output: number } | undefined
 }

@@ -51,6 +51,7 @@ import type * as Tool from "effect/ai/Tool"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as EffectResult from "effect/Result"
+import type * as Schema from "effect/Schema"
 
 import type * as Autonomy from "../run/Autonomy.ts"
 import { Given } from "../run/internal/given.ts"
@@ -124,7 +125,8 @@ export interface Options<Params, Success, E, R> {
  * **Details**
  *
  * - `worker`: as it is declared to the run. `fingerprint`: of its definition.
- * - `read`: arguments as a model gives them, decoded, or what is wrong with them. `encode`: a result as plain JSON.
+ * - `read`: arguments as a model gives them, decoded, or what is wrong with them. `encode`: a result as plain JSON. `result`: a schema of
+ *   results as they are recorded, which what a person says of one has to fit, too.
  *
  * @category models
  * @since 0.1.0
@@ -143,6 +145,7 @@ export interface Entry<out R = unknown> {
   readonly host: string | undefined
   readonly read: (params: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
   readonly encode: (result: unknown) => EffectResult.Result<unknown, ReadonlyArray<Problem>>
+  readonly result: Schema.Codec<Schema.Json, Schema.Json>
   readonly handle: (params: unknown, called: Called) => Effect.Effect<unknown, unknown, R>
 }
 

@@ -162,6 +162,8 @@ export interface Options<A, E = never, R = never, E2 = never, R2 = never> {
  *
  * - `called`: the tool of the effect's name, as the worker declares it. Its calls are looked at by its gate then.
  * - `recall`: what is recorded of an effect that was done, as `perform` would answer; nothing is done.
+ * - `done`: what earlier orders of the task have done that belongs to the task, oldest first, at most the last 50, also what only
+ *   a person could tell of.
  *
  * @category models
  * @since 0.1.0
@@ -172,6 +174,19 @@ export interface Service {
     called?: Called | undefined
   ) => Effect.Effect<A, E | E2 | EffectError, R | R2>
   readonly recall: <A, E, R, E2, R2>(options: Options<A, E, R, E2, R2>) => Effect.Effect<Option.Option<A>, EffectError>
+  readonly done: Effect.Effect<ReadonlyArray<Done>, EffectError>
+}
+
+/**
+ * Something that was done. `arguments`, `value`: absent where they are not known, too large for their event, or nothing at all.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Done {
+  readonly name: string
+  readonly arguments?: Schema.Json | undefined
+  readonly value?: Schema.Json | undefined
 }
 
 /**

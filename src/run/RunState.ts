@@ -294,6 +294,7 @@ export interface EffectState extends Schema.Schema.Type<typeof EffectState> {}
  * - `status`: `intended` until its outcome is known, `quarantined` when a person has to tell it, `done`.
  * - `happened`: as in `EffectQuarantined`. `at`: when it was intended.
  * - `version`: of the event that says it; of one that was done, of the one that holds what came of it.
+ * - `intended`: the version of the event that says what it was done with; old journals do not have it.
  * - `per`: as in `EffectIntended`.
  * - `grant`: the approval that it has used; it is there again when it has not happened.
  *
@@ -310,6 +311,7 @@ export const EffectState = Schema.Struct({
   happened: Schema.Boolean,
   at: Schema.Finite,
   version: Schema.Int,
+  intended: Schema.optionalKey(Schema.Int),
   per: Schema.optionalKey(Schema.Literal("dispatch")),
   grant: Schema.optionalKey(Schema.Struct({ review: Schema.String, ...grant }))
 })

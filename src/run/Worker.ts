@@ -350,6 +350,7 @@ const calling = (effects: Service, tools: Tools): Service =>
     ? effects
     : {
         recall: effects.recall,
+        done: effects.done,
         perform: (options) => {
           const tool = tools.get(options.name)
           if (tool === undefined) return effects.perform(options, { _tag: "Undeclared", known: [...tools.keys()] })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { Tool } from "effect/ai"
-import { Agent, Gateway, Models, ScriptedModel, ToolScope } from "espalier/agent"
+import { Agent, CostModel, Gateway, Models, ScriptedModel, ToolScope } from "espalier/agent"
 import { Run } from "espalier/run"
 
 import { elapse, history } from "../run/desks.ts"
@@ -279,6 +279,100 @@ describe("The budget of an agent", () => {
       assert.strictEqual(first?.outputLimit, 8000)
       assert.isBelow(second?.outputLimit ?? 0, 4000)
       assert.isAbove(second?.outputLimit ?? 0, 256)
+    }).pipe(Effect.provide(services))
+  })
+})
+
+describe("What an agent may cost", () => {
+  const priced = CostModel.layer({ currency: "USD", prices: { "scripted/scripted-1": { input: 3, output: 15 } } })
+  const limited = (limits: { readonly cost: number }, script: ScriptedModel.ScriptedModel, costs = priced) =>
+    Effect.gen(function* () {
+      const desk = deskWith(script, { partial: () => ({ output: { answer: "nothing" } }) })
+      const outcome = yield* elapse(Run.start(desk, { id: "r1", input: "go", log: false, limits }), "5 minutes")
+      const [reported] = of(yield* history("r1"), "Reported")
+      return { outcome, result: reported?.result, asked: (yield* script.requests).length }
+    }).pipe(Effect.provide(costs), Effect.provide(services))
+
+  it.effect("D32 R-210 is looked at before the first call, which is not made when it may be more", () =>
+    Effect.gen(function* () {
+      const { asked, outcome, result } = yield* limited({ cost: 0.001 }, make([delivers("Fram")]))
+      assert.deepStrictEqual([outcome.status, asked], ["partial", 0])
+      assert.match(
+        result?.missing[0]?.reason ?? "",
+        /a call of scripted\/scripted-1 may cost 0\.\d+, and 0.001 is left/
+      )
+    })
+  )
+
+  it.effect("R-406 keeps a model from being asked whose price nobody knows, where cost is limited", () =>
+    Effect.gen(function* () {
+      const { asked, result } = yield* limited({ cost: 10 }, make([delivers("Fram")]), CostModel.layerUnknown)
+      assert.deepStrictEqual([asked, result?.error?.kind], [0, "capability"])
+      const { outcome } = yield* limited({ cost: 10 }, make([delivers("Fram")]))
+      assert.strictEqual(outcome.status, "completed")
+    })
+  )
+})
+
+describe("The next order of an agent", () => {
+  const built = (sent: Array<string>, seen: Array<string>, lost: boolean) =>
+    deskWith(
+      ScriptedModel.fromFunction((request) => {
+        const text = JSON.stringify(request.prompt.content[1])
+        seen.push(text)
+        if (text.includes("done_before")) return delivers("it was sent before")
+        return request.prompt.content.some(({ role }) => role === "tool")
+          ? ScriptedModel.text("hm", { finish: "unknown" })
+          : calls(["mail", { to: "ann" }])
+      }),
+      {
+        tools: ToolScope.make([
+          ToolScope.tool(Mail, {
+            handle: ({ to }) => (lost ? Effect.die(new Error("lost")) : Effect.sync(() => `mail ${sent.push(to)}`))
+          })
+        ])
+      }
+    )
+
+  it.effect("R-303 D53 is told what was done for its task, so that it is not done again in another form", () => {
+    const sent: Array<string> = []
+    const seen: Array<string> = []
+    return Effect.gen(function* () {
+      const outcome = yield* started(built(sent, seen, false))
+      assert.deepStrictEqual([one(outcome).output, sent], [{ answer: "it was sent before" }, ["ann"]])
+      const last = seen.at(-1) ?? ""
+      assert.include(last, "mail 1")
+      assert.include(last, "ann")
+    }).pipe(Effect.provide(services))
+  })
+
+  it.effect("R-303 D58 is told what a person has said of it", () => {
+    const seen: Array<string> = []
+    const desk = built([], seen, true)
+    return Effect.gen(function* () {
+      yield* started(desk)
+      yield* Run.decide({ review: "r1/review/1", decision: "answer", answer: "mail by hand", by: "ann" })
+      const outcome = yield* elapse(resume(desk), "5 minutes")
+      assert.deepStrictEqual(one(outcome).output, { answer: "it was sent before" })
+      assert.include(seen.at(-1) ?? "", "mail by hand")
+    }).pipe(Effect.provide(services))
+  })
+
+  it.effect("R-303 D58 asks once more about what a person has said that is no result of the tool", () => {
+    const desk = deskWith(
+      ScriptedModel.fromFunction((request) =>
+        request.prompt.content.some(({ role }) => role === "tool") ? delivers("sent") : calls(["mail", { to: "ann" }])
+      ),
+      { tools: ToolScope.make([ToolScope.tool(Mail, { handle: () => Effect.die(new Error("lost")) })]) }
+    )
+    return Effect.gen(function* () {
+      yield* started(desk)
+      yield* Run.decide({ review: "r1/review/1", decision: "answer", answer: { not: "a text" }, by: "ann" })
+      const again = yield* elapse(resume(desk), "5 minutes")
+      assert.deepStrictEqual([again.status, again.reviews[0]?.allowed], ["waiting", ["answer", "reject"]])
+      yield* Run.decide({ review: "r1/review/2", decision: "answer", answer: "mail by hand", by: "ann" })
+      const outcome = yield* elapse(resume(desk), "5 minutes")
+      assert.deepStrictEqual(one(outcome).output, { answer: "sent" })
     }).pipe(Effect.provide(services))
   })
 })

@@ -6,6 +6,7 @@
 import * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
+import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
 import { canonical, digest } from "../../run/internal/canonical.ts"
@@ -83,6 +84,7 @@ export const entryOf = <T extends Tool.Any, E, R>(
   // What the schemas of a tool need is part of what its author provides; what is decoded here needs nothing.
   const parameters = Schema.isSchema(tool.parametersSchema) ? (tool.parametersSchema as unknown as Codec) : undefined
   const success = Schema.toCodecJson(tool.successSchema as unknown as Codec)
+  const reads = decoder(success)
   const fingerprint = digest(
     canonical([name, tool.description ?? "", Tool.getJsonSchema(tool), resultSchema(tool)] as unknown as Schema.Json)
   ).slice(0, 16)
@@ -111,6 +113,9 @@ export const entryOf = <T extends Tool.Any, E, R>(
     host,
     read: input === undefined ? (params) => plain(params) : decoder(input, "error"),
     encode: encoder(success),
+    result: Schema.Json.check(
+      Schema.makeFilter((json) => EffectResult.isSuccess(reads(json)) || `must be a result of the tool ${name}`)
+    ),
     handle: options.handle as Entry<R>["handle"]
   }
 }

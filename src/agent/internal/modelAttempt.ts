@@ -168,7 +168,7 @@ export const attempt = <G extends Generated, R>(
   asked: Asked,
   members: ReadonlyArray<Member<unknown>>,
   tried: Array<Tried>,
-  { onCall, onSwap }: CallOptions,
+  { admit, onCall, onSwap }: CallOptions,
   generate: (prompt: Prompt.Prompt) => Effect.Effect<G, AiError.AiError, R>
 ): Effect.Effect<Attempted<G>, Tried, R | Provided | Dependency.Dependency | CostModel> =>
   Effect.uninterruptibleMask((restore) =>
@@ -223,7 +223,12 @@ export const attempt = <G extends Generated, R>(
       )
       const dependency = credential === undefined ? target.provider : `${target.provider}/${credential}`
       const exit = yield* Effect.exit(
-        restore(Dependency.call(dependency, sent, { classify: (failed) => ("kind" in failed ? failed : undefined) }))
+        restore(
+          Effect.andThen(
+            admit?.({ ...target, usage: estimated(asked, limit) }) ?? Effect.void,
+            Dependency.call(dependency, sent, { classify: (failed) => ("kind" in failed ? failed : undefined) })
+          )
+        )
       )
 
       const used = (end: ModelCall.End, finish: ModelCall.Tokens | undefined, begun: boolean): Used => {

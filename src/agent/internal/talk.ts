@@ -117,10 +117,7 @@ export class Talk<A, RT, RM> {
 
   /** Talks until the work ends. */
   readonly run: Effect.Effect<Ended<A>, unknown, Needs<RT, RM>> = Effect.suspend(() => this.loop()).pipe(
-    Effect.catchIf(
-      (error): error is BudgetExceeded => error instanceof BudgetExceeded,
-      (error) => Effect.succeed<Ended<A>>({ _tag: "Limit", why: error.message })
-    )
+    Effect.catchIf(isLimit, (error) => Effect.succeed<Ended<A>>({ _tag: "Limit", why: error.message }))
   )
 
   private loop(): Effect.Effect<Ended<A>, unknown, Needs<RT, RM>> {
@@ -224,16 +221,12 @@ export class Talk<A, RT, RM> {
       if (known === undefined) yield* Effect.forEach(fitted.events, ({ note, what }) => order.notice(what, note))
       const answer = known ?? (yield* Effects.perform(this.effect(number, this.ask(number, fitted, before))))
       const { estimated } = fitted
-      const { harder = false, price, tokens } = answer
+      const { harder = false, tokens } = answer
       this.last = answer
       if (harder) {
         this.forget(yield* this.smaller(fitted))
       } else if (tokens !== undefined)
         this.window = ContextWindow.calibrate(this.window, { estimated, reported: tokens })
-      if (price === "unknown" && (yield* order.allowance.left).cost !== undefined) {
-        const who = `${answer.provider}/${answer.model}`
-        return yield* Failure.capability(`what ${who} costs is not known, and what it may cost is limited`)
-      }
       return answer
     })
   }
@@ -368,7 +361,8 @@ export class Talk<A, RT, RM> {
     const { models } = manner
     return Effect.gen({ self: this }, function* () {
       const { price } = yield* CostModel
-      const maxOutput = this.longest(tokens, yield* order.allowance.left)
+      const left = yield* order.allowance.left
+      const maxOutput = this.longest(tokens, left)
       const cost =
         this.last === undefined ? undefined : price({ ...this.last, usage: { input: tokens, output: maxOutput } })
       const estimate = { steps: 1, tokens: tokens + maxOutput, ...(cost === undefined ? {} : { cost }) }
@@ -379,6 +373,7 @@ export class Talk<A, RT, RM> {
           { prompt, tools, outputLimit: maxOutput },
           {
             estimate: { input: tokens, output: maxOutput },
+            admit: (call) => affordable(call, price(call), left.cost),
             onCall: (call) => {
               const paid = this.paid(call, `turn ${number}`, {
                 turn: number,
@@ -404,7 +399,6 @@ export class Talk<A, RT, RM> {
         before,
         provider: call.provider,
         model: call.model,
-        price: call.cost === undefined ? "unknown" : "known",
         ...(call.estimated === true ? {} : { tokens: ModelCall.tokensOf({ input, output: 0, cacheRead, cacheWrite }) }),
         ...(harder ? { harder } : {})
       } satisfies turn.Turn
@@ -414,6 +408,25 @@ export class Talk<A, RT, RM> {
       return yield* Failure.malformed(sentences([own.failure], "its answer"))
     })
   }
+}
+
+/** What may be spent is spent. */
+const isLimit = (error: unknown): error is BudgetExceeded | ModelFailure =>
+  error instanceof BudgetExceeded || (error instanceof ModelFailure && error.kind === "exhausted")
+
+/** Whether a call may cost what it may come to. What nobody knows the price of is not called where cost is limited. */
+const affordable = (
+  { model, provider }: Pick<ModelCall.Call, "model" | "provider">,
+  cost: number | undefined,
+  left: number | undefined
+): Effect.Effect<void, ModelFailure> => {
+  if (left === undefined || (cost !== undefined && cost <= left)) return Effect.void
+  const who = `${provider}/${model}`
+  const [kind, reason] =
+    cost === undefined
+      ? (["capability", `what ${who} costs is not known, and what may be spent is limited`] as const)
+      : (["exhausted", `a call of ${who} may cost ${cost}, and ${left} is left`] as const)
+  return Effect.fail(new ModelFailure({ provider, model, kind, reason, begun: false }))
 }
 
 /** Why the model says that it cannot go on, as a result. */

@@ -248,6 +248,7 @@ export class Toolbox<R> {
       // What may be called again is called anew by another order: what came of it may be another thing then.
       per: idempotent ? ("dispatch" as const) : ("task" as const),
       idempotent,
+      schema: entry.result,
       run: (key: string, args: Schema.Json) => this.run(entry, { key, call: call.id, order }, args, record)
     })
     return Effect.gen({ self: this }, function* () {

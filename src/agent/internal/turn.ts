@@ -43,7 +43,7 @@ export interface Failed extends Schema.Schema.Type<typeof Failed> {}
  * **Details**
  *
  * - `parts`: what the model answered. `before`: the calls of the turn before that failed, as the model was told of them.
- * - `provider`, `model`: who answered. `price`: whether it is known what that cost.
+ * - `provider`, `model`: who answered.
  * - `tokens`: what the provider said of the size of the prompt. `harder`: it was made smaller, because it was too long.
  * - `beyond`: how many calls it had beside those that are here, which are all that one turn may have.
  */
@@ -52,7 +52,6 @@ export const Turn = Schema.Struct({
   before: Schema.Array(Failed),
   provider: Schema.String,
   model: Schema.String,
-  price: Schema.Literals(["known", "unknown"]),
   tokens: Schema.optionalKey(Schema.Int),
   harder: Schema.optionalKey(Schema.Boolean),
   beyond: Schema.optionalKey(Schema.Int)

@@ -64,7 +64,9 @@ export class Memory implements Book {
   readonly pending = new Map<string, Pending>()
   readonly service: Service = {
     perform: (options, called) => perform(this, options, called),
-    recall: (options) => recall(this, options)
+    recall: (options) => recall(this, options),
+    // There is only one order.
+    done: Effect.succeed([])
   }
   private readonly known = new Map<string, Remembered>()
 

@@ -14,7 +14,7 @@ import * as Artefacts from "../../journal/Artefacts.ts"
 import type * as Journal from "../../journal/Journal.ts"
 import type { JournalError } from "../../journal/Journal.ts"
 import type * as Decider from "../Decider.ts"
-import type { Service } from "../Effects.ts"
+import type { Done, Service } from "../Effects.ts"
 import type { Usage } from "../Result.ts"
 import type * as ReviewPolicy from "../ReviewPolicy.ts"
 import type { EffectRecovery, RunEvent } from "../RunEvent.ts"
@@ -75,6 +75,9 @@ export class Outside {
 /** Bytes of JSON that arguments may take in their event: 32 KiB. */
 const small = 32 * 1024
 
+/** So much of what was done before is told. */
+const mostDone = 50
+
 /** So many notices an order may write down. */
 const mostNotices = 100
 
@@ -109,7 +112,8 @@ export class Session implements Book {
   readonly pending: Map<string, Pending>
   readonly service: Service = {
     perform: (options, called) => perform(this, options, called),
-    recall: (options) => recall(this, options)
+    recall: (options) => recall(this, options),
+    done: Effect.suspend(() => this.doneBefore())
   }
   private readonly outside: Outside
   readonly dispatch: string
@@ -300,6 +304,24 @@ export class Session implements Book {
       case "intended":
         return { _tag: "Unknown" }
     }
+  }
+
+  private doneBefore(): Effect.Effect<ReadonlyArray<Done>, EffectError> {
+    const { around } = this.outside
+    const known = [...around.state().effects.values()].filter(
+      ({ dispatch, per, status, task }) =>
+        task === this.task && status === "done" && per === undefined && dispatch !== this.dispatch
+    )
+    return Effect.forEach(known.slice(-mostDone), ({ intended, name, version }) =>
+      Effect.gen({ self: this }, function* () {
+        const busy = ({ message }: JournalError) =>
+          new EffectError({ effect: name, reason: "busy", detail: `what is recorded of it cannot be read: ${message}` })
+        const event = intended === undefined ? undefined : yield* Effect.mapError(recorded(around, intended), busy)
+        const args = event?._tag === "EffectIntended" ? event.arguments : undefined
+        const value = yield* this.read(name, version)
+        return { name, ...(args === undefined ? {} : { arguments: args }), ...(value === undefined ? {} : { value }) }
+      })
+    )
   }
 
   /** What came of an effect, from the event that says it. */

@@ -171,12 +171,8 @@ export const recall = <A, E, R, E2, R2>(
     if (known._tag === "Wait") return Effect.andThen(known.until, recall(book, options))
     if (known._tag !== "Done") return Effect.succeedNone
     const { decode } = codecOf(options.schema)
-    return Effect.flatMap(known.value, (json): Effect.Effect<Option.Option<A>, EffectError> => {
-      const read = decode(json)
-      if (EffectResult.isSuccess(read)) return Effect.succeedSome(read.success)
-      const detail = `what is recorded of it does not fit: ${read.failure}`
-      return Effect.fail(new EffectError({ effect: intent.name, reason: "busy", detail }))
-    })
+    // What does not fit is for `perform` to say.
+    return Effect.map(known.value, (json) => EffectResult.getSuccess(decode(json)))
   })
 
 /** An intent with other arguments. */

@@ -55,6 +55,7 @@ export const intended = (draft: Draft, task: TaskState, event: Of<"EffectIntende
     happened: false,
     at,
     version,
+    intended: version,
     ...(per === undefined ? {} : { per }),
     ...(grant === undefined || approval === undefined ? {} : { grant: { review: grant, ...approval } })
   } as const
