@@ -81,6 +81,8 @@ import type * as Models from "./Models.ts"
  * - `instructions`: what it has to know beyond the rules. Default nothing.
  * - `work`: what of the planner's input it is told, plain data of which at most 4,000 characters are told. Default: all of it.
  * - `recent`: how many tasks are told one by one; older ones are counted. A whole number >= 0. Default 10.
+ * - `forced`: whether the model is made to call something. Some models refuse that; one that is only asked to may answer with text,
+ *   which is told so and asked once more. Default true.
  * - `outputLimit`: the most tokens of an answer, a whole number >= 1. Default 8,000.
  *
  * @category models

@@ -25,10 +25,11 @@ import * as Models from "../Models.ts"
 import type { Part } from "./answers.ts"
 import type { SupervisorPrompt } from "./supervisorPrompt.ts"
 
-/** Those who answer, and how long one of them has for it. */
+/** Those who answer, how long one of them has for it, and whether it is made to call something. */
 export interface Chain<out R> {
   readonly models: Models.Models<R>
   readonly timeout: Duration.Duration
+  readonly forced: boolean
 }
 
 /** What asking needs beside what makes the models. */
@@ -63,7 +64,7 @@ const late: Unanswered = { kind: "transient", reason: "no model answered within 
 
 /** Asks. What it costs is paid for call by call where the question can, and told with the answer where it cannot. */
 export const askModel = <R>(
-  { models, timeout }: Chain<R>,
+  { forced, models, timeout }: Chain<R>,
   { system, user }: SupervisorPrompt,
   tools: ReadonlyArray<Tool.Any>,
   outputLimit: number,
@@ -79,7 +80,7 @@ export const askModel = <R>(
     const asking = (record: (spending: Spending) => Effect.Effect<void>) =>
       Models.call(
         models,
-        { prompt, tools, toolChoice: "required", outputLimit },
+        { prompt, tools, toolChoice: forced ? "required" : "auto", outputLimit },
         {
           timeout,
           estimate: { input: tokens, output: outputLimit },

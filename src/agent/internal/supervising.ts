@@ -24,10 +24,11 @@ export interface Options<in Input, out R> {
   readonly instructions?: string | undefined
   readonly work?: ((input: Input) => unknown) | undefined
   readonly recent?: number | undefined
+  readonly forced?: boolean | undefined
   readonly outputLimit?: number | undefined
 }
 
-export const known = ["models", "timeout", "instructions", "work", "recent", "outputLimit"]
+export const known = ["models", "timeout", "instructions", "work", "recent", "forced", "outputLimit"]
 
 /** The options, checked. */
 export interface Settings<in Input, out R> {
@@ -49,16 +50,19 @@ export const settingsOf = <Input, R>(
     models,
     outputLimit,
     recent = 10,
+    forced = true,
     timeout = "50 seconds",
     work = (input) => input
   } = options
   if (models !== undefined) given.made("models", "made by Models", Models.isModels(models), models)
   given.text("instructions", instructions)
   given.code("work", work)
+  given.flag("forced", forced)
   return {
     // Without models, `R` is what the model around is.
     chain: {
       models: models ?? (around as Models.Models<unknown> as Models.Models<R>),
+      forced,
       timeout: given.duration("timeout", timeout, "more")
     },
     role: usual.role,
