@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { LanguageModel, Model, type Response } from "effect/ai"
-import { Meter, Models, ScriptedModel, ToolScope } from "espalier/agent"
+import { Gateway, Meter, Models, ScriptedModel, ToolScope } from "espalier/agent"
 
-import { history } from "../run/desks.ts"
+import { history, settle } from "../run/desks.ts"
 import { of } from "../run/living.ts"
-import { calls, delivers, deskWith, search, services, started } from "./agents.ts"
+import { calls, delivers, deskWith, Search, search, services, started } from "./agents.ts"
 
 /** Models of a provider that answers with these parts, whatever they are. */
 const answering = (...answers: ReadonlyArray<ReadonlyArray<unknown>>): Models.Models => {
@@ -115,5 +115,20 @@ describe("A hostile provider", () => {
       const outcome = yield* started(deskWith(models))
       assert.deepStrictEqual([outcome.status, outcome.usage.tokens], ["completed", most])
     }).pipe(Effect.provide(services))
+  })
+})
+
+describe("A crowd at the gateway", () => {
+  it.effect("R-403 is waited for as long as the gateway lets a call wait", () => {
+    const script = ScriptedModel.make([calls(["search", { query: "a" }]), delivers("Fram")])
+    const found = ToolScope.tool(Search, { host: "h.example.com", handle: () => Effect.succeed(["a"]) })
+    return Effect.gen(function* () {
+      const other = Gateway.call({ tool: "other", host: "h.example.com", timeout: "1 hour" }, Effect.sleep("9 minutes"))
+      yield* Effect.forkChild(other)
+      yield* settle
+      const outcome = yield* started(deskWith(script, { tools: ToolScope.make([found]) as never }), "20 minutes")
+      assert.strictEqual(outcome.status, "completed")
+      assert.deepStrictEqual(of(yield* history("r1"), "AttemptFailed"), [])
+    }).pipe(Effect.provide([services, Gateway.layer({ concurrency: 1, wait: "10 minutes" })]))
   })
 })

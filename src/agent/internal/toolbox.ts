@@ -15,6 +15,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
@@ -280,7 +281,7 @@ export class Toolbox<R> {
       // One with a host has made its scope need the gateway; any other can be switched off where there is one.
       const gateway = yield* Effect.serviceOption(Gateway.Gateway)
       const limited: Effect.Effect<unknown, unknown, R> = Option.isSome(gateway)
-        ? gateway.value.call({ tool: name, host, timeout }, work)
+        ? waiting(called.order, (turn) => gateway.value.call({ tool: name, host, timeout }, Effect.andThen(turn, work)))
         : host === undefined
           ? Effect.timeout(work, timeout)
           : Effect.die(new Error(`the tool ${name} has a host, and there is no Gateway`))
@@ -357,6 +358,17 @@ export class Toolbox<R> {
     return Effect.succeed(this.failure(call, "not-done", told))
   }
 }
+
+/** To wait for a turn, which the gateway bounds, is no silence: there is a sign of life until `turn`. */
+const waiting = <A, E, R>(
+  { progress }: Order,
+  call: (turn: Effect.Effect<void>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const signs = yield* Effect.forkChild(Effect.forever(Effect.andThen(Effect.sleep("10 seconds"), progress)))
+    const over = Fiber.interrupt(signs)
+    return yield* Effect.ensuring(call(Effect.andThen(over, progress)), over)
+  })
 
 const digestable = (params: unknown): string => {
   const own = owned(params ?? null, "arguments")
