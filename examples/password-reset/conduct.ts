@@ -80,15 +80,15 @@ export const stored = (folder: string) =>
 const redaction = Redaction.layer({ without: ["password", "token"] })
 
 /**
- * What the workers need beside journal and models.
+ * What the workers need beside journal and models. `sandbox`: where code is run. Default: this machine's.
  *
  * @category layers
  * @since 0.1.0
  */
-export const surroundings = (folder: string) =>
+export const surroundings = (folder: string, sandbox: Layer.Layer<Sandbox.Sandbox> = Sandbox.layerNode) =>
   Layer.mergeAll(
     Layer.unwrap(Effect.map(Path.Path, ({ resolve }) => Workspace.layer(resolve(folder)))),
-    Sandbox.layerNode,
+    sandbox,
     Dependency.layer(),
     redaction,
     CostModel.layerUnknown

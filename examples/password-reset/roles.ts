@@ -68,6 +68,7 @@ export const Reviewed = Schema.Struct({
   )
 })
 
+/** Nothing is set aside for an order before it begins: what a first one has left is there for its correction. */
 const shared = { steps: 8, corrections: 2, context: { size: 60_000 } } as const
 
 const said = (statements: { readonly [id: string]: string }) =>
