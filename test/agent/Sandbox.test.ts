@@ -259,6 +259,7 @@ layer(Sandbox.layer({ folder: scratch }), { excludeTestServices: true })("Sandbo
 
   it.effect.each([
     ["above", { "../main.mjs": "" }, "../main.mjs", "path"],
+    ["with a name of too many bytes", { ["é".repeat(150)]: "" }, "é".repeat(120), "path"],
     ["absolute", { "/tmp/main.mjs": "" }, "/tmp/main.mjs", "path"],
     ["with a dot", { "./main.mjs": "" }, "./main.mjs", "path"],
     ["empty between", { "a//b": "" }, "a//b", "path"],

@@ -55,8 +55,8 @@ export const planOf = (
   for (const [path, text] of Object.entries(files)) {
     const parts = path.split("/")
     const sound =
-      path.length <= 1024 &&
-      parts.every((part) => part !== "" && part !== "." && part !== ".." && part.length <= 200) &&
+      Buffer.byteLength(path) <= 1024 &&
+      parts.every((part) => part !== "" && part !== "." && part !== ".." && Buffer.byteLength(part) <= 200) &&
       // oxlint-disable-next-line no-control-regex -- a name with control characters is refused
       !/[\\:\u0000-\u001f]/.test(path)
     if (!sound) refuse("path", `the path ${shown(path)} is not one of a file below the scratch folder`)
