@@ -216,6 +216,22 @@ describe("The limits of an agent", () => {
   })
 })
 
+describe("A budget that a call has overrun", () => {
+  it.effect("is what ends the order, and not a cost that nobody has limited", () => {
+    const script = make([
+      ScriptedModel.tools([{ name: "search", params: { query: "ship" } }], { usage: { inputTokens: 50_000 } }),
+      delivers("Fram")
+    ])
+    return Effect.gen(function* () {
+      const desk = deskWith(script, { tools: ToolScope.make([search()]), maxOutput: 100 })
+      yield* elapse(Run.start(desk, { id: "r1", input: "go", log: false, limits: { tokens: 60_000 } }), "5 minutes")
+      const [reported] = of(yield* history("r1"), "Reported")
+      assert.strictEqual(reported?.outcome, "budget-exceeded")
+      assert.include(reported?.result.error?.reason, "is closed since its tokens were overrun")
+    }).pipe(Effect.provide(services))
+  })
+})
+
 describe("A provider that is down for two minutes", () => {
   it.effect("D45 is sat out by a run whose policy waits for so long", () => {
     const script = downFor2Minutes()
