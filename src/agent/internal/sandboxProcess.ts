@@ -15,6 +15,7 @@ import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 
+import type { Result } from "../Sandbox.ts"
 import { notStarted, type SandboxNotStarted } from "./sandboxErrors.ts"
 import * as scratch from "./sandboxScratch.ts"
 import * as usage from "./sandboxUsage.ts"
@@ -40,16 +41,7 @@ export interface Spec {
 }
 
 /** How a process ended. */
-export interface Outcome {
-  readonly ended: Ended
-  readonly exitCode: number | undefined
-  readonly signal: string | undefined
-  readonly stdout: string
-  readonly stderr: string
-  readonly truncated: boolean
-  readonly durationMillis: number
-  readonly peakMemoryBytes: number
-}
+export type Outcome = Omit<Result, "enforced" | "unenforced" | "files" | "filesLeftOut">
 
 /** How often what it uses is looked at, and its folder with each fourth look. */
 const every = 25
