@@ -18,6 +18,8 @@
  * - Names are compared after trimming and in normal form, nothing fuzzier. A tool has the name of its task where providers
  *   take that; otherwise `.` is `__`, other characters are `_`, and a number makes it unique.
  * - The prompt holds how tasks ended and not what they put out. It stays of the same length, however many tasks there were.
+ *   What an output means for the next choice is the `label` of its task (`Coordinator.Task`): that is told.
+ * - A task that was chosen is called `name#n`, where n is the number of the choice in the run, as `Router` says.
  * - What others wrote stands in it as data, in quotes on one line: names, descriptions, reasons of failures, the work.
  * - Calls go through the breaker of their provider. What they cost counts against the budget of the run, also that of those
  *   which failed or whose answer could not be used.
@@ -53,6 +55,41 @@
  * const services = Layer.mergeAll(script.layer, Dependency.layer(), CostModel.layerUnknown)
  * const { note } = Effect.runSync(Effect.provide(decided, services))
  * note // => 'The choice is links: "It comes first"'
+ * ```
+ *
+ * **Example** (What it goes by is a label)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { CostModel, ModelRouter, ScriptedModel } from "espalier/agent"
+ * import { Dependency, Router } from "espalier/run"
+ *
+ * const router = Router.make({
+ *   tasks: [
+ *     {
+ *       id: "links",
+ *       worker: "docs.links",
+ *       objective: "Find dead links",
+ *       label: (dead) => (Array.isArray(dead) && dead.length > 0 ? "some are dead" : "all are fine")
+ *     },
+ *     { id: "mend", worker: "docs.mender", objective: "Mend the links that are dead" }
+ *   ],
+ *   choose: ModelRouter.choose({ instructions: "Have links mended when some are dead." }),
+ *   fallback: "review"
+ * })
+ *
+ * const script = ScriptedModel.make([
+ *   ScriptedModel.respond(({ said }) => {
+ *     const name = said.includes("some are dead") ? "mend" : "finish"
+ *     return ScriptedModel.tools([{ name, params: { reason: "The links say so" } }])
+ *   })
+ * ])
+ * const before = { id: "links#1", template: "links", status: "accepted" as const, label: "some are dead", confidence: 1, reason: "" }
+ * const question = { run: "r1", consult: "r1/consult/2", purpose: "route" as const, input: "docs", workers: [], tasks: [before], left: {} }
+ * const decided = router.decide?.(question) ?? Effect.die("nobody can be asked")
+ * const services = Layer.mergeAll(script.layer, Dependency.layer(), CostModel.layerUnknown)
+ * const { note } = Effect.runSync(Effect.provide(decided, services))
+ * note // => 'The choice is mend: "The links say so"'
  * ```
  *
  * @since 0.1.0

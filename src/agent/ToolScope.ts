@@ -87,6 +87,7 @@ export interface Called {
  * - `handle`: does it, with arguments as the tool's schema decodes them.
  * - `risk`, `irreversible`, `gate`, `editable`, `describe`: as in `Worker.Tool`. Defaults `"low"`, false, `"never"`, none, none. A
  *   tool of Effect's that `needsApproval` always is asked about always; one that decides by a function needs a `gate` instead.
+ *   One that is `irreversible` is asked about at every tier: a gate that answers `"allow"` changes nothing then.
  * - `idempotent`: whether calling it again under the same key does no harm. Default: as the tool is annotated (`Tool.Readonly`,
  *   `Tool.Idempotent`).
  * - `parallel`: whether it may be called beside others of the same turn. Default: whether it is annotated `Tool.Readonly`.
