@@ -3,6 +3,7 @@
  */
 import { createServer, type IncomingHttpHeaders, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
+import { clearInterval, setInterval } from "node:timers"
 
 import { Deferred, Effect, Queue, type Scope } from "effect"
 
@@ -12,6 +13,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as events, one after the other. A text is sent as it is. */
   readonly events?: ReadonlyArray<object | string>
+  /** Milliseconds between two events. Default none: they are sent at once. */
+  readonly every?: number
   /** Sent as it is, instead of events. */
   readonly body?: string
   /** What comes after that: the end, a broken connection, or nothing more. `hang` says nothing at all. Default `end`. */
@@ -61,10 +64,25 @@ export const serve = (...answers: ReadonlyArray<Answer>): Effect.Effect<Messages
           "request-id": `req_${number + 1}`,
           ...answer.headers
         })
-        outgoing.write(answer.body ?? (answer.events ?? []).map(frame).join(""), () => {
-          if (answer.after === "cut") outgoing.destroy()
-        })
-        if ((answer.after ?? "end") === "end") outgoing.end()
+        const finish = () => {
+          if ((answer.after ?? "end") === "end") outgoing.end()
+          else if (answer.after === "cut") outgoing.destroy()
+        }
+        if (answer.every === undefined) {
+          outgoing.write(answer.body ?? (answer.events ?? []).map(frame).join("") + ": sent\n", finish)
+          return
+        }
+        const left = [...(answer.events ?? [])]
+        const timer = setInterval(() => {
+          const event = left.shift()
+          if (event !== undefined) {
+            outgoing.write(frame(event))
+          } else {
+            clearInterval(timer)
+            finish()
+          }
+        }, answer.every)
+        outgoing.on("close", () => clearInterval(timer))
       })
     })
     yield* Effect.acquireRelease(listen(server), () => shut(server))
