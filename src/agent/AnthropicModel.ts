@@ -69,6 +69,7 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 
 import { Given } from "../run/internal/given.ts"
+import { bounded, most } from "./internal/anthropicBody.ts"
 import { answer, type Patience } from "./internal/anthropicCall.ts"
 import { reasonOf, silence, Thrown } from "./internal/anthropicFailure.ts"
 import { type Effort, type Request, requestOf, type Settings } from "./internal/anthropicRequest.ts"
@@ -222,6 +223,7 @@ export const layerClient = (options: ClientOptions): Layer.Layer<Client> => {
       timeout: sdkTimeoutMillis,
       // What is asked goes to this host and to no other that it names.
       fetchOptions: { redirect: "manual" },
+      fetch: bounded(most, globalThis.fetch),
       logLevel: "off",
       openTelemetry: false
     })

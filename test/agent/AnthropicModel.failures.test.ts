@@ -1,8 +1,8 @@
 import { inspect } from "node:util"
 
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Stream, Tracer } from "effect"
-import { LanguageModel, type AiError } from "effect/ai"
+import { AiError, LanguageModel } from "effect/ai"
 import type { Failure } from "espalier"
 import { ModelFailure } from "espalier/agent"
 import * as AnthropicModel from "espalier/agent/AnthropicModel"

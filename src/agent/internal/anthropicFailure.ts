@@ -10,6 +10,7 @@ import * as Predicate from "effect/Predicate"
 
 import * as HttpFailure from "../../run/HttpFailure.ts"
 import * as ModelFailure from "../ModelFailure.ts"
+import { isTooLong } from "./anthropicBody.ts"
 
 /** Whatever a promise was rejected with. */
 export class Thrown extends Data.TaggedError("Thrown")<{ readonly error: unknown }> {}
@@ -137,6 +138,12 @@ const fromStatus = (status: number, type: string | null, error: APIError, around
 
 /** Reads what a call of the SDK, or the reading of its stream, has thrown. */
 export const reasonOf = (error: unknown, around: Around): AiError.AiErrorReason => {
+  if (isTooLong(error)) {
+    return new AiError.InvalidOutputError({
+      description: "The answer is longer than any answer",
+      metadata: markOf(around, { kind: "malformed" })
+    })
+  }
   if (error instanceof APIConnectionError || !(error instanceof APIError)) {
     const late = error instanceof APIConnectionTimeoutError
     if (!around.streaming && !around.serverTools) {
