@@ -33,6 +33,8 @@
  * **Gotchas**
  *
  * - What a model says of itself proves nothing: evidence and artefacts come from `attach`, out of what was really done.
+ * - Secrets are taken out of an answer before anything in it is done, by the `Redaction` that is around: code that a model writes may be
+ *   changed by rules that go by names. A notice (`redacted-answer`) says so.
  * - An answer that needed two corrections or more has a confidence of at most 0.5: what fits only after several tries may fit
  *   for the wrong reason.
  *
@@ -135,7 +137,8 @@ export type { Done } from "./internal/talk.ts"
  * - `memory`: gives it a memory of its own, or one that is shared, with the tools `memory_get`, `memory_put` and `memory_list`.
  *   Default none.
  * - `partial`: what there is when a limit is reached, made out of what was done; `undefined` when nothing is of use.
- * - `attach`: what is said beside an output that was delivered, such as evidence and artefacts, made out of what was done.
+ * - `attach`: what is said beside an output that was delivered, such as evidence and artefacts, made out of what was done. Results are
+ *   there as the model was told them: a tool with a long one puts it into `Artefacts` and answers with its reference.
  *
  * @category models
  * @since 0.1.0

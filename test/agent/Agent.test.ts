@@ -299,6 +299,20 @@ describe("The budget of an agent", () => {
   })
 })
 
+describe("An answer that holds a secret", () => {
+  it.effect("R-404 is used without it, and a notice says that something was taken out", () => {
+    const sent: Array<string> = []
+    const to = `sk-ant-api03-${"a1B2".repeat(15)}`
+    const script = make([calls(["mail", { to }]), delivers("sent")])
+    const tools = ToolScope.make([ToolScope.tool(Mail, { handle: ({ to }) => Effect.sync(() => `${sent.push(to)}`) })])
+    return Effect.gen(function* () {
+      yield* started(deskWith(script, { tools }))
+      assert.deepStrictEqual([sent.length, sent[0]?.includes(to)], [1, false])
+      assert.deepStrictEqual(yield* notices, ["redacted-answer"])
+    }).pipe(Effect.provide(services))
+  })
+})
+
 describe("What an agent may cost", () => {
   const priced = CostModel.layer({ currency: "USD", prices: { "scripted/scripted-1": { input: 3, output: 15 } } })
   const limited = (limits: { readonly cost: number }, script: ScriptedModel.ScriptedModel, costs = priced) =>

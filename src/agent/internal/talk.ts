@@ -219,7 +219,7 @@ export class Talk<A, RT, RM> {
       this.forget(fitted)
       this.window = ContextWindow.advance(fitted.state)
       if (known === undefined) yield* Effect.forEach(fitted.events, ({ note, what }) => order.notice(what, note))
-      const answer = known ?? (yield* Effects.perform(this.effect(number, this.ask(number, fitted, before))))
+      const answer = known ?? (yield* this.asked(number, fitted, before))
       const { estimated } = fitted
       const { harder = false, tokens } = answer
       this.last = answer
@@ -228,6 +228,24 @@ export class Talk<A, RT, RM> {
       } else if (tokens !== undefined)
         this.window = ContextWindow.calibrate(this.window, { estimated, reported: tokens })
       return answer
+    })
+  }
+
+  /** A turn that is asked for now, as it is recorded: without secrets, which is said where it changes something. */
+  private asked(number: number, fitted: ContextWindow.Fitted, before: ReadonlyArray<turn.Failed>) {
+    return Effect.suspend(() => {
+      let whole: string | undefined
+      const ask = Effect.tap(this.ask(number, fitted, before), ({ parts }) =>
+        Effect.sync(() => void (whole = JSON.stringify(parts)))
+      )
+      return Effect.tap(Effects.perform(this.effect(number, ask)), ({ parts }) =>
+        whole === undefined || whole === JSON.stringify(parts)
+          ? Effect.void
+          : this.order.notice(
+              "redacted-answer",
+              `something was taken out of turn ${number} before anything of it is done`
+            )
+      )
     })
   }
 
