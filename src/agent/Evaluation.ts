@@ -227,7 +227,7 @@ const wholeView = ({ input, outcome: { missing, output, results, status } }: Sub
 })
 
 /**
- * A scorer that is a model. It is asked once, and once more when its answer does not fit.
+ * A scorer that is a model. It is asked once, and once more, told what was wrong, when its answer does not fit.
  *
  * | its models | then |
  * |---|---|
@@ -237,6 +237,7 @@ const wholeView = ({ input, outcome: { missing, output, results, status } }: Sub
  *
  * **Details**
  *
+ * - It has to answer with an object: `score`, a number from 0 (the worst) to 1 (the best), and `why`, one or two sentences.
  * - What a judge has said is recorded: it is not asked again when the order is tried again or taken up after a crash.
  * - Of its models, those that have worked on the run are not asked, as their own names and the journal say.
  *

@@ -221,6 +221,24 @@ describe("Evaluation", () => {
       }).pipe(memory)
     })
 
+    it.effect("a judge is told what was wrong with its first answer, and what to answer", () => {
+      const { evaluation, script } = judging([
+        ScriptedModel.object({ score: 2, why: "" }),
+        ScriptedModel.object({ score: 0.5, why: "It is fair" })
+      ])
+      return Effect.gen(function* () {
+        yield* run("r1")
+        assert.strictEqual(scoredOf(yield* evaluated(evaluation, "r1")).scores[0]?.value, 0.5)
+        const [first, second] = yield* script.requests
+        assert.notInclude(first?.said, "could not be used")
+        assert.match(
+          second?.last ?? "",
+          /^Your last answer could not be used: .*schema.* score, a number from 0 .* why,/
+        )
+        assert.deepStrictEqual(second?.prompt.content.slice(0, -1), first?.prompt.content)
+      }).pipe(memory)
+    })
+
     it.effect(
       "R-406 R-409 what a judge answers badly is paid for too, call by call, in the run of the evaluation",
       () => {

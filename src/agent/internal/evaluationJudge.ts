@@ -59,6 +59,10 @@ const promptOf = (rubric: string, view: string): Prompt.Prompt =>
     { role: "user", content: `The work, as JSON:\n\n${shortened(view, longestView)}` }
   ])
 
+/** What a judge is told whose answer could not be used. The words are those of the failure, not of the model. */
+const badly = (reason: string) =>
+  `Your last answer could not be used: ${reason}. Answer with an object of two fields: score, a number from 0 (the worst) to 1 (the best), and why, a text of one or two sentences.`
+
 /** So many answers that do not fit are no score. */
 const mostBad = 2
 
@@ -105,45 +109,50 @@ const asked = <R>(
   order: Order
 ): Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> => {
   const { maxOutput, rubric } = judging
-  const prompt = promptOf(rubric, view)
-  const tokens = ContextWindow.estimate({ prompt })
+  const whole = promptOf(rubric, view)
   let bad = 0
-  const ask: Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> = order
-    .spend({ tokens: tokens + maxOutput }, (record) =>
-      Models.callObject(
-        models,
-        { prompt, schema: Verdict, objectName: "verdict", outputLimit: maxOutput },
-        {
-          estimate: { input: tokens, output: maxOutput },
-          onCall: (call) => {
-            if (call.end === "malformed") bad += 1
-            return record(spendingOf(call, judging, order))
-          },
-          onSwap: ({ from, kind, reason, to }) =>
-            order.notice("model-swap", `${to} is asked instead of ${from} (${kind}): ${shorten(reason, 300)}`)
-        }
-      )
-    )
-    .pipe(
-      Effect.map(({ call, value }): Found => ({ ...score(value.score, value.why), model: call.model })),
-      Effect.catchIf(
-        (error): error is ModelFailure => error instanceof ModelFailure,
-        (error): Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> => {
-          switch (error.kind) {
-            case "malformed":
-              return bad < mostBad
-                ? Effect.andThen(order.progress, ask)
-                : Effect.succeed(none(`the judge answered badly twice, at last: ${error.reason}`))
-            case "capability":
-            case "oversized":
-              return Effect.succeed(none(`the judge cannot do it: ${error.reason}`))
-            default:
-              return Effect.fail(error)
+  const ask = (prompt: Prompt.Prompt): Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> => {
+    const tokens = ContextWindow.estimate({ prompt })
+    return order
+      .spend({ tokens: tokens + maxOutput }, (record) =>
+        Models.callObject(
+          models,
+          { prompt, schema: Verdict, objectName: "verdict", outputLimit: maxOutput },
+          {
+            estimate: { input: tokens, output: maxOutput },
+            onCall: (call) => {
+              if (call.end === "malformed") bad += 1
+              return record(spendingOf(call, judging, order))
+            },
+            onSwap: ({ from, kind, reason, to }) =>
+              order.notice("model-swap", `${to} is asked instead of ${from} (${kind}): ${shorten(reason, 300)}`)
           }
-        }
+        )
       )
-    )
-  return ask
+      .pipe(
+        Effect.map(({ call, value }): Found => ({ ...score(value.score, value.why), model: call.model })),
+        Effect.catchIf(
+          (error): error is ModelFailure => error instanceof ModelFailure,
+          (error): Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> => {
+            switch (error.kind) {
+              case "malformed":
+                return bad < mostBad
+                  ? Effect.andThen(
+                      order.progress,
+                      ask(Prompt.concat(whole, [{ role: "user", content: badly(error.reason) }]))
+                    )
+                  : Effect.succeed(none(`the judge answered badly twice, at last: ${error.reason}`))
+              case "capability":
+              case "oversized":
+                return Effect.succeed(none(`the judge cannot do it: ${error.reason}`))
+              default:
+                return Effect.fail(error)
+            }
+          }
+        )
+      )
+  }
+  return ask(whole)
 }
 
 /**
