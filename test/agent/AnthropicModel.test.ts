@@ -442,10 +442,10 @@ describe("AnthropicModel", () => {
 
     Real.withNetwork("D47 a sign of life without content is one", () =>
       Effect.gen(function* () {
-        const alive = Array.from({ length: 6 }, (_, index) => ({ type: index % 2 === 0 ? "ping" : "fresh_event" }))
+        const alive = Array.from({ length: 12 }, (_, index) => ({ type: index % 2 === 0 ? "ping" : "fresh_event" }))
         const events = [Api.start(), ...alive, ...Api.says(0, "Hi"), Api.stop(0), ...Api.end()]
         // Real time: the events come one by one, all together later than the limit for one.
-        const { server, run } = yield* scripted([{ events, every: 50 }], { idleTimeout: 250 })
+        const { server, run } = yield* scripted([{ events, every: 150 }], { idleTimeout: 1500 })
         assert.strictEqual((yield* run(LanguageModel.generateText({ prompt: "Hi" }))).text, "Hi")
         assert.lengthOf(server.requests, 1)
       })

@@ -379,6 +379,7 @@ describe("Escapes", () => {
     it.effect("R-407 a run that is interrupted leaves nothing behind", () =>
       Effect.gen(function* () {
         const running = yield* Effect.forkChild(Sandbox.run({ code: "for (;;);" }))
+        // Real time: a process of the system begins when it does, and says so nowhere else.
         while (processesOf(scratch).length === 0) yield* Effect.sleep(10)
         yield* Fiber.interrupt(running)
         nothingIsLeft()

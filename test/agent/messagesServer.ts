@@ -73,6 +73,7 @@ export const serve = (...answers: ReadonlyArray<Answer>): Effect.Effect<Messages
           return
         }
         const left = [...(answer.events ?? [])]
+        // Real time: what comes over a socket piece by piece comes in its own time.
         const timer = setInterval(() => {
           const event = left.shift()
           if (event !== undefined) {
