@@ -91,6 +91,7 @@ import type * as Scope from "effect/Scope"
 import type * as Dependency from "../run/Dependency.ts"
 import type * as Effects from "../run/Effects.ts"
 import { Given } from "../run/internal/given.ts"
+import { workerFields } from "../run/internal/workerFields.ts"
 import * as Result from "../run/Result.ts"
 import type * as Review from "../run/Review.ts"
 import * as Worker from "../run/Worker.ts"
@@ -196,6 +197,11 @@ const remembering = [Memory.tools.get, Memory.tools.put, Memory.tools.list].map(
   ToolScope.tool(tool as Tool.Any, { handle: handle as never, idempotent, recorded: "handler" })
 ) as unknown as ReadonlyArray<ToolScope.Entry<Memory.Memory>>
 
+const namePattern = /^[A-Za-z][\w-]{0,63}$/
+
+/** What a worker has that an agent makes by itself is not among them. */
+const all = [...own, ...workerFields.filter((field) => !["handle", "attemptTimeout", "window"].includes(field))]
+
 /** How long an attempt may be silent beside what its longest call may take. */
 const margin = Duration.seconds(30)
 
@@ -227,7 +233,8 @@ export const make = <I, IE, A, AE, RM, RT = never, E = never, RA = never>(
     Scope.Scope | Effects.Effects | Review.Review
   >
 > => {
-  given.record("options", options)
+  given.record("options", options, all)
+  if (typeof name !== "string" || !namePattern.test(name)) given.refuse("name", "letters, digits, '_' and '-'", name)
   const { attach, context, corrections = 1, memory = false, summary = "mechanical" } = options
   const { instructions, maxCalls = 50, maxOutput = 4096, maxResult = 20_000, models } = options
   const { partial, steps = 5, tools = ToolScope.empty as ToolScope.ToolScope<RT>, ...rest } = options

@@ -57,6 +57,7 @@ import { Paying } from "./internal/paying.ts"
 import { decoder, encoder, sentences, type Problem } from "./internal/problems.ts"
 import { quietly } from "./internal/scrubbing.ts"
 import { type Tools, toolsOf } from "./internal/tools.ts"
+import { workerFields } from "./internal/workerFields.ts"
 import { type ErrorKind, type Missing, type Result, Usage } from "./Result.ts"
 import * as Review from "./Review.ts"
 import * as Secrets from "./Secrets.ts"
@@ -316,28 +317,6 @@ const decodeUsage = decoder(Usage, "error")
 
 const given = new Given("Worker.make")
 
-const options_: ReadonlyArray<keyof Options<unknown, unknown, unknown, unknown, unknown, unknown>> = [
-  "description",
-  "capabilities",
-  "input",
-  "output",
-  "risk",
-  "size",
-  "queue",
-  "available",
-  "attemptTimeout",
-  "permissions",
-  "tools",
-  "dependencies",
-  "artefacts",
-  "secrets",
-  "estimate",
-  "confidence",
-  "window",
-  "irreversible",
-  "handle"
-]
-
 const estimateOf = (estimate: Usage = {}): Usage =>
   EffectResult.getOrElse(decodeUsage(estimate), (problems) => {
     const placed = problems.map((each) => ({ ...each, path: each.path === "" ? "estimate" : `estimate.${each.path}` }))
@@ -387,7 +366,7 @@ export const make = <I, IE, A, AE, E, R>(
   options: Options<I, IE, A, AE, E, R>
 ): Worker<Exclude<R, Scope.Scope | Effects | Review.Review>> => {
   if (typeof name !== "string" || !namePattern.test(name)) given.refuse("name", "letters, digits, '_' and '-'", name)
-  given.record("options", options, options_)
+  given.record("options", options, workerFields)
   given.text("description", options.description)
   given.schema("input", options.input)
   given.schema("output", options.output)

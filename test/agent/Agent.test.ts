@@ -755,7 +755,12 @@ describe("Agent.make", () => {
     ["no scope", { tools: [] }, /tools must be a scope made by ToolScope.make/],
     ["no instructions", { instructions: 7 }, /instructions must be/],
     ["no output", { output: undefined }, /output must be/],
-    ["an option that there is not", { retries: 7 }, /retries/]
+    [
+      "an option that there is not",
+      { stepz: 7 },
+      /^Agent.make: each field of options must be one of steps.*got "stepz"/
+    ],
+    ["what it makes by itself", { handle: () => Effect.void }, /^Agent.make: .*got "handle"/]
   ]
   it.each(bad)("refuses %s", (_, fields, message) => {
     assert.throws(() => Agent.make("one", { ...good, ...fields } as never), message)
