@@ -221,10 +221,12 @@ const bomb = (limits: Sandbox.Limits, code: string): Sandbox.Code => ({
 const killers: ReadonlyArray<readonly [name: string, ended: Sandbox.Ended, code: Sandbox.Code]> = [
   ["an endless loop", "timeout", bomb({ time: 250 }, "for (;;);")],
   ["an endless loop has no more time of the processor either", "cpu", bomb({ cpu: 250 }, "for (;;);")],
+  // Real time: the timer is the attempt, in a process of its own.
   ["timers that nobody ends", "timeout", bomb({ time: 250 }, "setInterval(() => {}, 1)")],
   [
     "a process that refuses to end",
     "timeout",
+    // Real time: it keeps a process of its own from ending by itself.
     bomb({ time: 250 }, `process.on("SIGTERM", () => {}); setInterval(() => {}, 9)`)
   ],
   [
@@ -264,6 +266,7 @@ const killers: ReadonlyArray<readonly [name: string, ended: Sandbox.Ended, code:
     "disk",
     bomb(
       { disk: 2 ** 20 },
+      // Real time: it keeps a process of its own there until its disk is looked at.
       `import fs from "node:fs"; const d = "d".repeat(200); while (process.cwd().length < 3880) { fs.mkdirSync(d); process.chdir(d) }; for (let i = 0; i < 9; i++) fs.writeFileSync("f".repeat(240) + i, Buffer.alloc(2 ** 18)); setInterval(() => {}, 9)`
     )
   ],
