@@ -3,7 +3,8 @@
  */
 import { ScriptedModel } from "espalier/agent"
 
-const planned = {
+/** The plan that is asked for. */
+export const planned = {
   id: "count",
   objective: "Count the words",
   needs: [],

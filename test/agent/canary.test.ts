@@ -4,14 +4,14 @@ import { dirname, join } from "node:path"
 import { inspect } from "node:util"
 
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Effect, Exit, Layer, Logger, Redacted, Schema, Tracer } from "effect"
+import { Effect, Layer, Redacted, Schema } from "effect"
 import { AiError, LanguageModel, Model, Tool } from "effect/ai"
 import { Agent, CostModel, Meter, Models, RecordedModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { JournalSqlite } from "espalier/journal"
-import { Audit, Dependency, Notifier, Plan, Run, Secrets, type Worker } from "espalier/run"
+import { Audit, Dependency, Plan, Run, Secrets, type Worker } from "espalier/run"
 
 import { freshPath } from "../journal/fixtures/folder.ts"
-import { assertClean, canaries, encodings } from "../run/canaries.ts"
+import { assertClean, canaries, ear, encodings } from "../run/canaries.ts"
 import { history, memory } from "../run/desks.ts"
 import { deskOf, of } from "../run/living.ts"
 import { Answer } from "./agents.ts"
@@ -120,21 +120,7 @@ const talkative = Model.make(
 
 const program = (more: Partial<Agent.Options<unknown, unknown, typeof Answer.Type, typeof Answer.Encoded>>) =>
   Effect.gen(function* () {
-    const printed: Array<string> = []
-    const print = (value: unknown) =>
-      void printed.push(inspect(value, { depth: 20, maxStringLength: null }), JSON.stringify(value) ?? "")
-    const logger = Logger.make((entry) => {
-      printed.push(Logger.formatLogFmt.log(entry), Logger.formatJson.log(entry), inspect(entry.message, { depth: 9 }))
-    })
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
-    const channel: Notifier.Channel = { name: "chat", send: (notice) => Effect.sync(() => print(notice)) }
+    const { layer, print, printed, printSpans } = ear()
     const steps = script()
     let at = 0
     const model = ScriptedModel.fromFunction(({ responseFormat }) =>
@@ -196,21 +182,8 @@ const program = (more: Partial<Agent.Options<unknown, unknown, typeof Answer.Typ
       const meter = Meter.fold(events)
       print([events, Audit.rows(events), meter, Meter.render(meter)])
       assert.isAbove(meter.run.swaps, 5)
-    }).pipe(
-      Effect.provide([
-        Logger.layer([logger]),
-        Notifier.layer([channel]),
-        Layer.succeed(Tracer.Tracer, tracer),
-        Dependency.layer(),
-        CostModel.layerUnknown
-      ])
-    )
-    for (const { attributes, events, links, name, status } of spans) {
-      print([name, [...attributes], events, links])
-      if (status._tag === "Ended")
-        print(Exit.isSuccess(status.exit) ? status.exit.value : Cause.pretty(status.exit.cause))
-    }
-    assert.isTrue(spans.some(({ name }) => name.startsWith("LanguageModel")))
+    }).pipe(Effect.provide([layer, Dependency.layer(), CostModel.layerUnknown]))
+    assert.isTrue(printSpans().some((name) => name.startsWith("LanguageModel")))
     const prompts = [...(yield* model.requests), ...(yield* second.requests)].map(({ prompt }) => prompt)
     const recording = yield* recorder.recording
     assert.isAbove(recording.exchanges.length, 8)

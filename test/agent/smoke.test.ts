@@ -8,6 +8,7 @@ import { ConfigProvider, Effect } from "effect"
 
 import { help } from "../../scripts/smoke/arguments.ts"
 import { main } from "../../scripts/smoke/main.ts"
+import { planned } from "../../scripts/smoke/script.ts"
 import { withNetwork } from "../fixtures/real.ts"
 import { folder } from "../journal/fixtures/folder.ts"
 import * as Api from "./messagesServer.ts"
@@ -30,17 +31,6 @@ const calls = (name: string, params: unknown): Api.Answer => ({
   ]
 })
 
-const plan = {
-  id: "count",
-  objective: "Count the words",
-  needs: [],
-  acceptMissing: false,
-  inputs: { text: "Fram is a ship of wood" },
-  constraints: [],
-  done: [],
-  permissions: []
-}
-
 const beginning = [
   calls("search", { word: "ship" }),
   calls("deliver", { output: { ship: "Fram" }, confidence: 0.9 }),
@@ -49,7 +39,7 @@ const beginning = [
 ]
 
 const rest = [
-  calls("smoke__counter", plan),
+  calls("smoke__counter", planned),
   Api.text('{"sentence":"Where is the ship?",', '"isQuestion":true}'),
   Api.text("one\n", "two\n"),
   { body: '{"input_tokens":25}' }

@@ -3,14 +3,14 @@ import { dirname, join } from "node:path"
 import { inspect } from "node:util"
 
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, ConfigProvider, Effect, Exit, Layer, Logger, Redacted, Tracer } from "effect"
+import { Cause, ConfigProvider, Effect, Layer, Redacted } from "effect"
 import { Failure, Redaction } from "espalier"
 import { Artefacts, ArtefactsSqlite, JournalSqlite } from "espalier/journal"
-import { Audit, Desk, Effects, Notifier, Result, Review, Run, Secrets, type Worker } from "espalier/run"
+import { Audit, Desk, Effects, Result, Review, Run, Secrets, type Worker } from "espalier/run"
 
 import { espalier } from "../cli/command.ts"
 import { freshPath } from "../journal/fixtures/folder.ts"
-import { assertClean, canaries, encodings, names, traces } from "./canaries.ts"
+import { assertClean, canaries, ear, encodings, names, traces } from "./canaries.ts"
 import { desk, history, memory, task, worker } from "./desks.ts"
 import { of } from "./guards.ts"
 
@@ -295,37 +295,14 @@ describe("Secrets", () => {
       )
 
     const program = Effect.gen(function* () {
-      const printed: Array<string> = []
-      const print = (value: unknown) =>
-        void printed.push(inspect(value, { depth: 20, maxStringLength: null }), JSON.stringify(value) ?? "")
-      const logger = Logger.make((entry) => {
-        printed.push(Logger.formatLogFmt.log(entry), Logger.formatJson.log(entry), inspect(entry.message, { depth: 9 }))
-      })
-      const spans: Array<Tracer.NativeSpan> = []
-      const tracer = Tracer.make({
-        span: (options) => {
-          const span = new Tracer.NativeSpan(options)
-          spans.push(span)
-          return span
-        }
-      })
-      const channel: Notifier.Channel = { name: "chat", send: (notice) => Effect.sync(() => print(notice)) }
+      const { layer, print, printed, printSpans } = ear()
       const built = leaking()
       yield* Effect.gen(function* () {
         print(yield* Effect.withSpan(Run.start(built, { id: "r1", input: "go", onEvent: print }), "around"))
         const events = yield* history("r1")
         print([events, Audit.rows(events), yield* Run.outcome("r1")])
-      }).pipe(
-        Effect.provide(
-          Layer.mergeAll(Logger.layer([logger]), Notifier.layer([channel]), Layer.succeed(Tracer.Tracer, tracer))
-        )
-      )
-      for (const { attributes, events, links, name, status } of spans) {
-        print([name, [...attributes], events, links])
-        if (status._tag === "Ended")
-          print(Exit.isSuccess(status.exit) ? status.exit.value : Cause.pretty(status.exit.cause))
-      }
-      assert.isTrue(spans.some(({ name }) => name === "[redacted:api-token]"))
+      }).pipe(Effect.provide(layer))
+      assert.isTrue(printSpans().some((name) => name === "[redacted:api-token]"))
       return printed
     })
 

@@ -1,5 +1,9 @@
 /** Secrets to look for, and what may be left of them nowhere. */
+import { inspect } from "node:util"
+
 import { assert } from "@effect/vitest"
+import { Cause, Effect, Exit, Layer, Logger, Tracer } from "effect"
+import { Notifier } from "espalier/run"
 
 /** Twelve kinds of secrets, none of which looks like one by itself. */
 export const canaries = {
@@ -49,4 +53,34 @@ export const assertClean = (text: string, where: string): void => {
   for (const [name, value] of Object.entries(canaries)) {
     for (const trace of traces(value)) assert.isFalse(text.includes(trace), `${where} holds ${name} as ${trace}`)
   }
+}
+
+/** Hears whatever is said of a run: what it is told to print, logs, spans and notices. */
+export const ear = () => {
+  const printed: Array<string> = []
+  const print = (value: unknown) =>
+    void printed.push(inspect(value, { depth: 20, maxStringLength: null }), JSON.stringify(value) ?? "")
+  const logger = Logger.make((entry) => {
+    printed.push(Logger.formatLogFmt.log(entry), Logger.formatJson.log(entry), inspect(entry.message, { depth: 9 }))
+  })
+  const spans: Array<Tracer.NativeSpan> = []
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      spans.push(span)
+      return span
+    }
+  })
+  const channel: Notifier.Channel = { name: "chat", send: (notice) => Effect.sync(() => print(notice)) }
+  /** Prints the spans so far, and answers with their names. */
+  const printSpans = (): ReadonlyArray<string> => {
+    for (const { attributes, events, links, name, status } of spans) {
+      print([name, [...attributes], events, links])
+      if (status._tag === "Ended")
+        print(Exit.isSuccess(status.exit) ? status.exit.value : Cause.pretty(status.exit.cause))
+    }
+    return spans.map(({ name }) => name)
+  }
+  const layer = Layer.mergeAll(Logger.layer([logger]), Notifier.layer([channel]), Layer.succeed(Tracer.Tracer, tracer))
+  return { printed, print, printSpans, layer }
 }
