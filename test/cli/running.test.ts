@@ -160,6 +160,20 @@ describe("espalier run", () => {
   )
 })
 
+describe("A module with a desk that brings what it needs", () => {
+  withCommand("R-503 R-408 is run by the command, which tells what its models have used", () =>
+    Effect.gen(function* () {
+      const { journal, path } = yield* folder
+      const args = ["run", desk("agent"), "--id", "r1", "--input", '"What was the ship called?"', "--json"]
+      const { code, err, out } = yield* espalier(journal, args, { cwd: path })
+      const { results, status } = JSON.parse(out[0] ?? "")
+      assert.deepStrictEqual([code, err, status, results.find.output], [0, [], "completed", "Fram"])
+      const costs = yield* espalier(journal, ["costs", "r1", "--json"])
+      assert.strictEqual(JSON.parse(costs.out[0] ?? "").run.tokens.total, 110)
+    })
+  )
+})
+
 describe("espalier resume", () => {
   withProcesses(
     "R-503 Ctrl-C leaves a run suspended and says how to go on, and a second process does",
