@@ -75,7 +75,8 @@ export type Problem = typeof Problem.Type
  *
  * - `details`: what is wrong, a half sentence each; nothing of what the model wrote but names, in short.
  * - `kind`: of the failure of the call, where it was `unanswered`.
- * - `usage`: what all calls for it used, also those that failed. `facts`: their records, as `ModelCall.Call` has them.
+ * - `usage`: what all calls for it used, also those that failed. `facts`: their records, as `ModelCall.Call` has them. Absent in a run,
+ *   where each call is an event of its own (`Spent`).
  *
  * @category errors
  * @since 0.1.0

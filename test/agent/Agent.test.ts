@@ -344,6 +344,44 @@ describe("What an agent may cost", () => {
   )
 })
 
+describe("A summary that a model is asked for", () => {
+  it.effect("R-401 R-405 has each swap written down, and each call paid for", () => {
+    const long = ToolScope.tool(Search, { handle: () => Effect.succeed(["word ".repeat(1500)]) })
+    const first = ScriptedModel.fromFunction(
+      ({ responseFormat }, turn) =>
+        responseFormat.type === "json"
+          ? ScriptedModel.fault("quota")
+          : turn < 6
+            ? ScriptedModel.tools([{ name: "search", params: { query: `${turn}` } }])
+            : delivers("Fram"),
+      { provider: "a", model: "one" }
+    )
+    const summary = { done: ["searched"], state: "nothing found yet", remaining: ["search on"] }
+    const second = ScriptedModel.fromFunction(() => ScriptedModel.object(summary), { provider: "b", model: "two" })
+    return Effect.gen(function* () {
+      const models = Models.make([{ provide: first.model }, { provide: second.model }])
+      const desk = deskWith(models, {
+        tools: ToolScope.make([long]),
+        steps: 8,
+        summary: "model",
+        context: { size: 8000, maxSummary: 2000 }
+      })
+      yield* started(desk)
+      const asked = spent(yield* history("r1")).filter(({ facts }) => facts?.["summary"] === true)
+      assert.isAtLeast(asked.length, 2)
+      assert.deepStrictEqual(
+        asked.slice(0, 2).map(({ facts }) => [facts?.["model"], facts?.["end"]]),
+        [
+          ["one", "capability"],
+          ["two", "answered"]
+        ]
+      )
+      const swaps = (yield* notices).filter((what) => what === "model-swap")
+      assert.strictEqual(swaps.length, asked.length / 2)
+    }).pipe(Effect.provide(services))
+  })
+})
+
 describe("The next order of an agent", () => {
   const built = (sent: Array<string>, seen: Array<string>, lost: boolean) =>
     deskWith(

@@ -408,6 +408,18 @@ describe("ModelRouter", () => {
     const stand = (fallback: "links" | "review" = "review") =>
       deskOf([links(), summary()], Router.make({ tasks, choose: ModelRouter.choose(), fallback }))
 
+    it.effect("R-210 R-406 asks no model that nobody knows the price of, where what the run may cost is limited", () =>
+      Effect.gen(function* () {
+        const script = scripted([choosing("links")])
+        const limited = { ...options, limits: { cost: 1 } }
+        const outcome = yield* script.provide(Run.start(stand(), limited))
+        assert.strictEqual(outcome.status, "waiting")
+        assert.lengthOf(yield* script.requests, 0)
+        const [failed] = of(yield* history("r1"), "DecisionFailed")
+        assert.include(failed?.error.reason, "costs is not known, and what may be spent is limited")
+      }).pipe(memory)
+    )
+
     it.effect("R-402 D18 a model that names nobody is told so, asked again, and right", () =>
       Effect.gen(function* () {
         const script = scripted([

@@ -23,6 +23,7 @@ import * as ModelCall from "../ModelCall.ts"
 import { ModelFailure } from "../ModelFailure.ts"
 import * as Models from "../Models.ts"
 import type { Part } from "./answers.ts"
+import { metered } from "./metering.ts"
 import type { SupervisorPrompt } from "./supervisorPrompt.ts"
 
 /** Those who answer, how long one of them has for it, and whether it is made to call something. */
@@ -68,7 +69,7 @@ export const askModel = <R>(
   { system, user }: SupervisorPrompt,
   tools: ReadonlyArray<Tool.Any>,
   outputLimit: number,
-  { consult, notice, spend }: Pick<Question, "consult" | "notice" | "spend">
+  { consult, left, notice, spend }: Pick<Question, "consult" | "left" | "notice" | "spend">
 ): Effect.Effect<Asked, never, R | Needs> =>
   Effect.suspend(() => {
     const calls: Array<ModelCall.Call> = []
@@ -78,20 +79,14 @@ export const askModel = <R>(
     ])
     const tokens = ContextWindow.estimate({ prompt, tools })
     const asking = (record: (spending: Spending) => Effect.Effect<void>) =>
-      Models.call(
-        models,
-        { prompt, tools, toolChoice: forced ? "required" : "auto", outputLimit },
-        {
-          timeout,
-          estimate: { input: tokens, output: outputLimit },
-          onCall: (call) => record(spendingOf(call, consult)),
-          ...(notice === undefined
-            ? {}
-            : {
-                onSwap: ({ from, kind, reason, to }) =>
-                  notice("model-swap", `${to} is asked instead of ${from} (${kind}): ${shorten(reason, 300)}`)
-              })
-        }
+      Effect.flatMap(
+        metered({ what: consult, estimate: { input: tokens, output: outputLimit }, left, record, notice }),
+        (options) =>
+          Models.call(
+            models,
+            { prompt, tools, toolChoice: forced ? "required" : "auto", outputLimit },
+            { ...options, timeout }
+          )
       )
     const beside = ({ facts }: Spending) => Effect.sync(() => calls.push(facts as unknown as ModelCall.Call))
     const asked = spend === undefined ? asking(beside) : spend({ tokens: tokens + outputLimit }, asking)
@@ -107,14 +102,6 @@ export const askModel = <R>(
       Effect.map((answer) => ({ answer, ...spentBy(calls) }))
     )
   })
-
-/** A call of a model for a choice, as it is paid for. */
-const spendingOf = (call: ModelCall.Call, consult: string): Spending => ({
-  what: "model",
-  usage: ModelCall.usageOf(call),
-  facts: { ...call },
-  note: `${call.provider}/${call.model} was asked for ${consult}: ${call.end}`
-})
 
 const spentBy = (calls: ReadonlyArray<ModelCall.Call>): Spent =>
   calls.length === 0

@@ -7,17 +7,16 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
-import type { Spending } from "../../run/Allowance.ts"
 import type { BudgetExceeded } from "../../run/Budget.ts"
 import type * as Dependency from "../../run/Dependency.ts"
 import * as Effects from "../../run/Effects.ts"
-import { shorten, shortened } from "../../run/internal/problems.ts"
+import { shortened } from "../../run/internal/problems.ts"
 import type { Order } from "../../run/Worker.ts"
 import * as ContextWindow from "../ContextWindow.ts"
 import type { CostModel } from "../CostModel.ts"
-import * as ModelCall from "../ModelCall.ts"
 import { ModelFailure } from "../ModelFailure.ts"
 import * as Models from "../Models.ts"
+import { metered } from "./metering.ts"
 
 /** What a judge answers. */
 const Verdict = Schema.Struct({
@@ -93,14 +92,6 @@ const impartial = <R>(judging: Judging<R>) =>
       : { models: Models.make([first, ...others], { swapAfter, timeout }) }
   })
 
-/** A call of a judge, as it is paid for. */
-const spendingOf = (call: ModelCall.Call, { scorer }: Judging<unknown>, { dispatch }: Order): Spending => ({
-  what: "model",
-  usage: ModelCall.usageOf(call),
-  facts: { ...call, scorer },
-  note: `${call.provider}/${call.model} was asked for the score ${scorer} of ${dispatch}: ${call.end}`
-})
-
 /** Asks until there is a score, or it is clear that these models give none. */
 const asked = <R>(
   models: Models.Models<R>,
@@ -113,44 +104,52 @@ const asked = <R>(
   let bad = 0
   const ask = (prompt: Prompt.Prompt): Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> => {
     const tokens = ContextWindow.estimate({ prompt })
-    return order
-      .spend({ tokens: tokens + maxOutput }, (record) =>
-        Models.callObject(
-          models,
-          { prompt, schema: Verdict, objectName: "verdict", outputLimit: maxOutput },
-          {
+    return Effect.flatMap(order.allowance.left, (left) =>
+      order.spend({ tokens: tokens + maxOutput }, (record) =>
+        Effect.gen(function* () {
+          const options = yield* metered({
+            what: `the score ${judging.scorer} of ${order.dispatch}`,
             estimate: { input: tokens, output: maxOutput },
-            onCall: (call) => {
-              if (call.end === "malformed") bad += 1
-              return record(spendingOf(call, judging, order))
-            },
-            onSwap: ({ from, kind, reason, to }) =>
-              order.notice("model-swap", `${to} is asked instead of ${from} (${kind}): ${shorten(reason, 300)}`)
-          }
-        )
-      )
-      .pipe(
-        Effect.map(({ call, value }): Found => ({ ...score(value.score, value.why), model: call.model })),
-        Effect.catchIf(
-          (error): error is ModelFailure => error instanceof ModelFailure,
-          (error): Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> => {
-            switch (error.kind) {
-              case "malformed":
-                return bad < mostBad
-                  ? Effect.andThen(
-                      order.progress,
-                      ask(Prompt.concat(whole, [{ role: "user", content: badly(error.reason) }]))
-                    )
-                  : Effect.succeed(none(`the judge answered badly twice, at last: ${error.reason}`))
-              case "capability":
-              case "oversized":
-                return Effect.succeed(none(`the judge cannot do it: ${error.reason}`))
-              default:
-                return Effect.fail(error)
+            left,
+            record,
+            notice: order.notice,
+            more: { scorer: judging.scorer }
+          })
+          return yield* Models.callObject(
+            models,
+            { prompt, schema: Verdict, objectName: "verdict", outputLimit: maxOutput },
+            {
+              ...options,
+              onCall: (call) => {
+                if (call.end === "malformed") bad += 1
+                return options.onCall(call)
+              }
             }
-          }
-        )
+          )
+        })
       )
+    ).pipe(
+      Effect.map(({ call, value }): Found => ({ ...score(value.score, value.why), model: call.model })),
+      Effect.catchIf(
+        (error): error is ModelFailure => error instanceof ModelFailure,
+        (error): Effect.Effect<Found, ModelFailure | BudgetExceeded, R | Needs> => {
+          switch (error.kind) {
+            case "malformed":
+              return bad < mostBad
+                ? Effect.andThen(
+                    order.progress,
+                    ask(Prompt.concat(whole, [{ role: "user", content: badly(error.reason) }]))
+                  )
+                : Effect.succeed(none(`the judge answered badly twice, at last: ${error.reason}`))
+            case "capability":
+            case "oversized":
+              return Effect.succeed(none(`the judge cannot do it: ${error.reason}`))
+            default:
+              return Effect.fail(error)
+          }
+        }
+      )
+    )
   }
   return ask(whole)
 }

@@ -18,7 +18,6 @@ import type * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
-import type * as Schema from "effect/Schema"
 
 import * as Failure from "../../Failure.ts"
 import { BudgetExceeded } from "../../run/Budget.ts"
@@ -38,6 +37,7 @@ import * as Models from "../Models.ts"
 import type * as ToolScope from "../ToolScope.ts"
 import { type Delivery, type Endings, type GivenUp, modelEffect } from "./endings.ts"
 import { entryOf } from "./entries.ts"
+import { metered } from "./metering.ts"
 import { opening } from "./opening.ts"
 import { asking } from "./summarising.ts"
 import { type Made, Toolbox } from "./toolbox.ts"
@@ -271,25 +271,26 @@ export class Talk<A, RT, RM> {
     const limits = { maxInput: 100_000, maxTokens: Math.min(2000, manner.maxOutput) }
     const summary = asking(work, limits, ({ objectName, outputLimit, prompt, schema }) => {
       const tokens = ContextWindow.estimate({ prompt })
-      const estimate = { input: tokens, output: outputLimit }
-      return order
-        .spend({ tokens: tokens + outputLimit }, (record) =>
-          Models.callObject(
-            manner.models,
-            { prompt, schema, objectName, outputLimit },
-            {
-              estimate,
-              onCall: (call) =>
-                record(this.paid(call, `a summary before turn ${number}`, { turn: number, summary: true }))
-            }
+      return Effect.flatMap(order.allowance.left, (left) =>
+        order.spend({ tokens: tokens + outputLimit }, (record) =>
+          Effect.flatMap(
+            metered({
+              what: `a summary before turn ${number} of ${order.dispatch}`,
+              estimate: { input: tokens, output: outputLimit },
+              left,
+              record,
+              notice: order.notice,
+              more: { turn: number, summary: true }
+            }),
+            (options) => Models.callObject(manner.models, { prompt, schema, objectName, outputLimit }, options)
           )
         )
-        .pipe(
-          Effect.mapBoth({
-            onFailure: (error) => (error instanceof BudgetExceeded ? "the budget" : error.kind),
-            onSuccess: ({ value }) => value
-          })
-        )
+      ).pipe(
+        Effect.mapBoth({
+          onFailure: (error) => (error instanceof BudgetExceeded ? "the budget" : error.kind),
+          onSuccess: ({ value }) => value
+        })
+      )
     })
     return Effects.perform({
       name: modelEffect,
@@ -305,16 +306,6 @@ export class Talk<A, RT, RM> {
       // What cannot be recorded is not asked for again: it is made without a model.
       Effect.catchTag("EffectError", () => ContextWindow.mechanical(work))
     )
-  }
-
-  /** A call of a model, as it is paid for. */
-  private paid(call: ModelCall.Call, what: string, more: Readonly<Record<string, Schema.Json>>) {
-    return {
-      what: "model",
-      usage: ModelCall.usageOf(call),
-      facts: { ...call, ...more },
-      note: `${call.provider}/${call.model} was asked for ${what} of ${this.order.dispatch}: ${call.end}`
-    }
   }
 
   private smaller(fitted: ContextWindow.Fitted) {
@@ -384,25 +375,18 @@ export class Talk<A, RT, RM> {
       const cost =
         this.last === undefined ? undefined : price({ ...this.last, usage: { input: tokens, output: maxOutput } })
       const estimate = { steps: 1, tokens: tokens + maxOutput, ...(cost === undefined ? {} : { cost }) }
-      const share = Math.round(utilisation * 1000) / 1000
       const { call, parts } = yield* order.spend(estimate, (record) =>
-        Models.call(
-          models,
-          { prompt, tools, outputLimit: maxOutput },
-          {
+        Effect.flatMap(
+          metered({
+            what: `turn ${number} of ${order.dispatch}`,
             estimate: { input: tokens, output: maxOutput },
-            admit: (call) => affordable(call, price(call), left.cost),
-            onCall: (call) => {
-              const paid = this.paid(call, `turn ${number}`, {
-                turn: number,
-                estimatedTokens: tokens,
-                utilisation: share
-              })
-              return record({ ...paid, usage: { ...paid.usage, steps: call.end === "answered" ? 1 : 0 } })
-            },
-            onSwap: ({ from, kind, reason, to }) =>
-              order.notice("model-swap", `${to} is asked instead of ${from} (${kind}): ${shorten(reason, 300)}`)
-          }
+            left,
+            record,
+            notice: order.notice,
+            more: { turn: number, estimatedTokens: tokens, utilisation: Math.round(utilisation * 1000) / 1000 },
+            usage: (call) => ({ ...ModelCall.usageOf(call), steps: call.end === "answered" ? 1 : 0 })
+          }),
+          (options) => Models.call(models, { prompt, tools, outputLimit: maxOutput }, options)
         )
       )
       const { cacheRead = 0, cacheWrite = 0, input } = call.usage
@@ -431,21 +415,6 @@ export class Talk<A, RT, RM> {
 /** What may be spent is spent. */
 const isLimit = (error: unknown): error is BudgetExceeded | ModelFailure =>
   error instanceof BudgetExceeded || (error instanceof ModelFailure && error.kind === "exhausted")
-
-/** Whether a call may cost what it may come to. What nobody knows the price of is not called where cost is limited. */
-const affordable = (
-  { model, provider }: Pick<ModelCall.Call, "model" | "provider">,
-  cost: number | undefined,
-  left: number | undefined
-): Effect.Effect<void, ModelFailure> => {
-  if (left === undefined || (cost !== undefined && cost <= left)) return Effect.void
-  const who = `${provider}/${model}`
-  const [kind, reason] =
-    cost === undefined
-      ? (["capability", `what ${who} costs is not known, and what may be spent is limited`] as const)
-      : (["exhausted", `a call of ${who} may cost ${cost}, and ${left} is left`] as const)
-  return Effect.fail(new ModelFailure({ provider, model, kind, reason, begun: false }))
-}
 
 /** Why the model says that it cannot go on, as a result. */
 const stopped = ({ because, reason }: typeof GivenUp.Type): Ended<never> => {

@@ -5,6 +5,7 @@
  */
 import type * as RunEvent from "../../run/RunEvent.ts"
 import { modelEffect } from "./endings.ts"
+import { modelSwap } from "./metering.ts"
 
 /** A turn that a model is asked for. `told`: of its last call the journal says how it ended, or it is counted already. */
 interface Turn {
@@ -42,7 +43,7 @@ export class UnderWay {
         return
       case "Noticed":
         // Another model is asked for the same turn.
-        if (event.what !== "model-swap") return
+        if (event.what !== modelSwap) return
         for (const turn of this.turns.values()) if (turn.task === event.subject) turn.told = false
         return
       case "RunResumed":
