@@ -7,6 +7,8 @@ import * as Argument from "effect/cli/Argument"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
+import * as Record from "effect/Record"
 
 import { endingsText } from "./failures.ts"
 import { layerOf } from "./opening.ts"
@@ -60,3 +62,10 @@ export const within = <A, E, R>(
   Effect.flatMap(espalier, ({ journal, json, schema }) =>
     Effect.provide(use(json, { journal, schema }), layerOf(journal, schema, create))
   )
+
+type There<O> = { readonly [K in keyof O]?: O[K] extends Option.Option<infer A> ? A : never }
+
+/** Of what may be left out, what is there. */
+export const present = <O extends Readonly<Record<string, Option.Option<unknown>>>>(options: O): There<O> =>
+  // Each under its own name.
+  Record.getSomes(options) as There<O>

@@ -20,7 +20,7 @@ import { Tier } from "../run/Autonomy.ts"
 import { DispatchEnd } from "../run/RunEvent.ts"
 import { RunStatus } from "../run/RunState.ts"
 import * as autonomous from "./autonomy.ts"
-import { espalier, on, oneOf, runId, text, within } from "./base.ts"
+import { espalier, on, oneOf, present, runId, text, within } from "./base.ts"
 import { costs } from "./costs.ts"
 import { peopleOf } from "./deciding.ts"
 import { doctor } from "./doctor.ts"
@@ -153,17 +153,7 @@ const runs = Command.make(
       Flag.optional
     )
   },
-  ({ desk, limit, status }) =>
-    within((json) =>
-      reading.runs(
-        {
-          ...(Option.isSome(status) ? { status: status.value } : {}),
-          ...(Option.isSome(desk) ? { desk: desk.value } : {}),
-          ...(Option.isSome(limit) ? { limit: limit.value } : {})
-        },
-        json
-      )
-    )
+  ({ desk, limit, status }) => within((json) => reading.runs(present({ status, desk, limit }), json))
 ).pipe(Command.withDescription("Lists the runs, newest first"))
 
 const show = Command.make("show", { run: runId }, ({ run }) => within((json) => reading.show(run, json))).pipe(
@@ -198,9 +188,7 @@ const audit = Command.make(
         const from = yield* timeOf("since", since)
         const to = yield* timeOf("until", until)
         const filters = {
-          ...(Option.isSome(worker) ? { worker: worker.value } : {}),
-          ...(Option.isSome(task) ? { task: task.value } : {}),
-          ...(Option.isSome(outcome) ? { outcome: outcome.value } : {}),
+          ...present({ worker, task, outcome }),
           ...(from === undefined ? {} : { since: from }),
           ...(to === undefined ? {} : { until: to })
         }

@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 
 import * as Review from "../run/Review.ts"
 import { type Decision, ReviewKind } from "../run/RunEvent.ts"
-import { on, oneOf, runId, text, within } from "./base.ts"
+import { on, oneOf, present, runId, text, within } from "./base.ts"
 import * as deciding from "./deciding.ts"
 import { Misused } from "./failures.ts"
 import * as queue from "./queue.ts"
@@ -72,13 +72,9 @@ interface Exactly {
 const spoken = <A, E, R>({ as, people }: Spoken, use: (speaker: deciding.Speaker) => Effect.Effect<A, E, R>) =>
   within((json, named) => use({ as: Option.getOrUndefined(as), people: Option.getOrUndefined(people), named, json }))
 
-const exactlyOf = ({ digest, key, revision }: Exactly) => ({
-  ...(Option.isSome(digest) ? { digest: digest.value } : {}),
-  ...(Option.isSome(revision) ? { revision: revision.value } : {}),
-  ...(Option.isSome(key) ? { key: key.value } : {})
-})
+const exactlyOf = ({ digest, key, revision }: Exactly) => present({ digest, revision, key })
 
-const whyOf = (why: Option.Option<string>) => (Option.isSome(why) ? { why: why.value } : {})
+const whyOf = (why: Option.Option<string>) => present({ why })
 
 const reviews = Command.make(
   "reviews",
@@ -107,14 +103,7 @@ const reviews = Command.make(
         if (Option.isSome(after) && !/^[\d.]*:[\d.]+:./.test(after.value)) {
           return yield* new Misused({ reason: `--after must be what the page before says, is ${after.value}` })
         }
-        const filter: Review.Filter = {
-          ...(Option.isSome(run) ? { run: run.value } : {}),
-          ...(Option.isSome(mine) ? { mine: mine.value } : {}),
-          ...(Option.isSome(kind) ? { kind: kind.value } : {}),
-          ...(Option.isSome(desk) ? { desk: desk.value } : {}),
-          ...(Option.isSome(limit) ? { limit: limit.value } : {}),
-          ...(Option.isSome(after) ? { after: after.value } : {})
-        }
+        const filter: Review.Filter = present({ run, mine, kind, desk, limit, after })
         const directory = deciding.peopleOf(Option.getOrUndefined(people))
         yield* Effect.provide(queue.reviews(filter, named, json), directory)
       })
