@@ -38,12 +38,14 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"
 import type * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
 
+import { tellWarning } from "../internal/telling.ts"
 import type * as Supervisor from "../Supervisor.ts"
 import type { Event, Tree } from "../Tree.ts"
 import type { Coordinator, Task } from "./Coordinator.ts"
@@ -53,9 +55,11 @@ import * as Health from "./Health.ts"
 import { Contracts } from "./internal/contracts.ts"
 import { type Hearing, make as makeHearing, type Listener } from "./internal/hearing.ts"
 import type { News } from "./internal/news.ts"
+import { Handed } from "./internal/observing.ts"
 import { start, type Staff } from "./internal/staff.ts"
 import type { Eligible } from "./internal/submitting.ts"
 import type { Judged } from "./internal/vetting.ts"
+import { Inside, Observers } from "./Observer.ts"
 
 const TypeId = "~espalier/run/Office"
 
@@ -164,7 +168,7 @@ const opened = Effect.fnUntraced(function* <Input, R>(
     closed = true
     return Effect.forEach([...live.values()], ({ stop }) => stop, { concurrency: "unbounded" })
   })
-  return {
+  const office: Office<Input> = {
     [TypeId]: () => {},
     desk,
     definition: digest(Desk.definition(desk)),
@@ -177,12 +181,30 @@ const opened = Effect.fnUntraced(function* <Input, R>(
     twins: twinsOf(templates),
     coordinators: Desk.coordinators(desk),
     // It is only ever given to what asked for exactly this.
-    context: context as Context.Context<never>,
+    context: Context.omit(Tracer.ParentSpan, Inside, Handed)(context as Context.Context<never>),
     live,
     closed: () => closed,
     hearing: makeHearing(live, yield* Effect.scope)
   }
+  yield* shown(office)
+  return office
 })
+
+/** Shows an open desk to the observers around. One that fails is told of, and the desk is open all the same. */
+const shown = <Input>(office: Office<Input>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.flatMap(Observers, (observers) =>
+    Effect.forEach(
+      observers,
+      ({ staffed }) =>
+        staffed === undefined
+          ? Effect.void
+          : Effect.catchDefect(
+              Effect.suspend(() => staffed(office)),
+              (error) => tellWarning(`Observer: it was not shown the desk ${office.desk.name}`, error)
+            ),
+      { discard: true }
+    )
+  )
 
 /**
  * How busy a worker is, over all runs of an office.

@@ -89,6 +89,7 @@ import { make } from "./internal/executor.ts"
 import { isRecord, quoted } from "./internal/given.ts"
 import { beyond } from "./internal/limiting.ts"
 import { fromRecord, refusal } from "./internal/log.ts"
+import { attend } from "./internal/observing.ts"
 import { owned } from "./internal/plain.ts"
 import { principal } from "./internal/principals.ts"
 import { decoder, many, type Problem, show } from "./internal/problems.ts"
@@ -359,7 +360,8 @@ export const startIn: <Input>(
     const accounts = { ...(Object.keys(amount).length === 0 ? {} : { run: amount }), ...desk.budgets }
     const journal = yield* Journal.Journal
     const at = Math.floor(yield* Clock.currentTimeMillis)
-    const manner = { onEvent: options.onEvent, waitForMillis: waitForMillis("Run.start", options) }
+    const observing = yield* attend(run)
+    const manner = { observing, onEvent: options.onEvent, waitForMillis: waitForMillis("Run.start", options) }
     const executor = yield* make(office, journal, run, manner)
     const started: RunEvent = {
       _tag: "RunStarted",
@@ -379,6 +381,7 @@ export const startIn: <Input>(
       tier,
       ...(tierBy === undefined ? {} : { tierBy }),
       ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
+      ...observing.begin({ cause: "start", at, context: yield* Effect.context<never>() }),
       note: `${desk.name} ${desk.version} was asked to run ${many(desk.coordinator.tasks.length, "task")}`
     }
     const refused = executor.open(started)

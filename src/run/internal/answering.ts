@@ -66,7 +66,8 @@ export const whole = (
       if (reconcile !== "review" && failures < 2) {
         const consult = `${state.run}/consult/${state.consulted + 1}`
         take({ _tag: "Consulted", at, consult, subject: "", purpose: "reconcile", note: question.question })
-        return hands.ask({ consult, subject: "", effect: reconciled(hands, reconcile, question, first.field, merged) })
+        const effect = reconciled(hands, reconcile, question, first.field, merged)
+        return hands.ask({ consult, subject: "", purpose: "reconcile", effect })
       }
     }
     conflicts = merged.conflicts as unknown as ReadonlyArray<Schema.Json>

@@ -16,10 +16,12 @@ import * as Failure from "../../Failure.ts"
 import * as Artefacts from "../../journal/Artefacts.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Dependency from "../Dependency.ts"
+import type { Ended, Work } from "../Observer.ts"
 import * as Result from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
 import { delivered } from "./delivered.ts"
+import type { Observing } from "./observing.ts"
 import { largest } from "./plain.ts"
 import { sentences, shorten } from "./problems.ts"
 import type { Pulse } from "./pulse.ts"
@@ -177,11 +179,15 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
  *
  * **Details**
  *
+ * - `observing`: who sees it; `interrupted`: what an interruption means. `stands`: an answer as it counts.
  * - `around`: what is done about its work as a whole. `pulse`: its signs of life. `late`: called when work that was left behind ends after all.
  *
  * @since 0.1.0
  */
 export interface Trace {
+  readonly observing: Observing
+  readonly interrupted: () => Ended
+  readonly stands: (answer: Answer) => Answer
   readonly around: (work: Job["work"]) => Job["work"]
   readonly pulse: Pulse
   readonly finished: { answer?: Answer; unsettled?: boolean }
@@ -215,13 +221,13 @@ const stop = (staff: Staff, post: Post, member: Member, job: Job, trace: Trace):
 export const attempt = (
   staff: Staff,
   post: Post,
-  task: string,
+  { attempt, dispatch, task }: Pick<Order, "attempt" | "dispatch" | "task">,
   work: Job["work"],
   judge: Judge,
   trace: Trace
 ): Effect.Effect<Answer> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(restore(post.free.take), (member) => {
+  Effect.uninterruptibleMask((restore) => {
+    const carry = (member: Member): Effect.Effect<Answer> => {
       const job = new Job(trace.around(work))
       const { attemptTimeout } = post.seat.worker
       return restore(
@@ -237,11 +243,35 @@ export const attempt = (
           return Effect.map(Effect.timeoutOption(ofJob(post, task, job, judge), grace), (answer) => {
             if (Option.isSome(answer)) trace.finished.answer = answer.value
           })
-        }),
-        Effect.onExit(() => Effect.sync(() => post.free.put(member)))
+        })
       )
+    }
+    const watched = (member: Member, waitMillis: number) =>
+      seen({ attempt, dispatch, task, _tag: "Attempt", worker: post.seat.name, waitMillis }, carry(member), trace)
+    const free = restore(post.free.take)
+    const taken = (given: (member: Member) => Effect.Effect<Answer>) =>
+      Effect.flatMap(free, (member) => Effect.onExit(given(member), () => Effect.sync(() => post.free.put(member))))
+    if (trace.observing.isNobody) return taken(carry)
+    return Clock.clockWith((clock) => {
+      const since = clock.currentTimeMillisUnsafe()
+      return taken((member) => watched(member, clock.currentTimeMillisUnsafe() - since))
     })
+  })
+
+/** Does an attempt with whoever sees it. */
+const seen = (work: Work, effect: Effect.Effect<Answer>, trace: Trace): Effect.Effect<Answer> => {
+  const endOf = (answer: Answer): Ended => {
+    const { outcome, result } = trace.stands(answer)
+    const { error } = result
+    return error === undefined ? { outcome } : { outcome, kind: error.kind, reason: error.reason }
+  }
+  return trace.observing.around(
+    work,
+    effect,
+    (exit) => (Exit.isSuccess(exit) ? endOf(exit.value) : { outcome: "crashed", kind: "defect" }),
+    () => (trace.finished.answer === undefined ? trace.interrupted() : endOf(trace.finished.answer))
   )
+}
 
 /**
  * Makes another attempt at an order, of which the input is looked at again.
@@ -258,7 +288,7 @@ export const attemptAnew = (
   const prepared = post.seat.worker.prepare(order)
   return EffectResult.isFailure(prepared)
     ? Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
-    : attempt(staff, post, order.task, prepared.success, judge, trace)
+    : attempt(staff, post, order, prepared.success, judge, trace)
 }
 
 const ofJob = (post: Post, task: string, { exit }: Job, judge: Judge): Effect.Effect<Answer> => {

@@ -3,9 +3,12 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
@@ -13,6 +16,7 @@ import * as Journal from "../../journal/Journal.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Autonomy from "../Autonomy.ts"
 import * as Budget from "../Budget.ts"
+import type { Ended } from "../Observer.ts"
 import type * as Office from "../Office.ts"
 import { Decision, Edits, type Of, type RefusedBecause, type RunEvent } from "../RunEvent.ts"
 import type { RunState } from "../RunState.ts"
@@ -23,6 +27,7 @@ import { notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
 import { commit, fromRecord, refusal, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
+import { attend, traceOf } from "./observing.ts"
 import { owned } from "./plain.ts"
 import { Name, nameOf, Principal } from "./principals.ts"
 import { decoder, sentences } from "./problems.ts"
@@ -199,7 +204,8 @@ const write = Effect.fnUntraced(function* (
   const rules = yield* Redaction
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
-    const { state } = yield* foldRun(run)
+    const observing = yield* attend(run)
+    const { state } = yield* foldRun(run, observing.recall)
     const expected = state.version
     const eligible = yield* eligibleFor(state, news)
     const at = Math.floor(yield* Clock.currentTimeMillis)
@@ -219,6 +225,8 @@ const write = Effect.fnUntraced(function* (
       Effect.as(true),
       Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))
     )
+    if (written) observing.happened([event])
+    observing.end()
     if (!written) continue
     yield* journal.announce
     return heard
@@ -375,6 +383,19 @@ const allowedBy = (run: string, id: string): Effect.Effect<string, never, Journa
     Effect.orElseSucceed(() => "")
   )
 
+/** By which what is traced of deciding is found again. */
+const currentTrace: Effect.Effect<{ readonly trace?: string }> = Effect.map(
+  Effect.option(Effect.currentParentSpan),
+  (span) => (Option.isNone(span) ? {} : traceOf(span.value))
+)
+
+/** A decision that is not taken is no failure of whoever takes decisions. */
+const endOf = (exit: Exit.Exit<unknown, { readonly _tag: string }>): Ended => {
+  if (Exit.isSuccess(exit)) return { outcome: "accepted" }
+  const error = exit.cause.reasons.find(Cause.isFailReason)?.error
+  return error?._tag === "CommandRefused" ? { outcome: "refused" } : { outcome: "failed", kind: "defect" }
+}
+
 const without = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
@@ -451,7 +472,17 @@ export const decide = (
       )
     }
     const answer = own === undefined ? {} : { answer: own.success }
-    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, ...by, ...answer, note })
+    const decision = { _tag: "ReviewDecided", ...rest, ...by, ...answer, note } as const
+    return Effect.flatMap(attend(run), (observing) => {
+      if (observing.isNobody) return command(options?.office, run, decision)
+      const traced = Effect.flatMap(currentTrace, (trace) => command(options?.office, run, { ...decision, ...trace }))
+      const seen = observing.around({ _tag: "Decision", review: decision.review }, traced, endOf)
+      // What is known of the question is of use to who looks at the answer, and no condition for it.
+      return Effect.ensuring(
+        Effect.andThen(Effect.ignore(foldRun(run, observing.recall)), seen),
+        Effect.sync(() => observing.end())
+      )
+    })
   })
 
 /**

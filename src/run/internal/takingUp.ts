@@ -9,6 +9,7 @@ import * as EffectResult from "effect/Result"
 
 import * as Journal from "../../journal/Journal.ts"
 import { Notifier } from "../Notifier.ts"
+import type { Cause } from "../Observer.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
@@ -16,6 +17,7 @@ import { isFinished, type RunState } from "../RunState.ts"
 import { Tiers, type TiersInvalid } from "../Tiers.ts"
 import { isSoon, wakeAt } from "./applying/timers.ts"
 import { make } from "./executor.ts"
+import { attend } from "./observing.ts"
 import { many } from "./problems.ts"
 import { readRun } from "./reading.ts"
 import {
@@ -77,7 +79,8 @@ export const takeUp: (
 ) {
   if (office.live.has(run)) return yield* new RunBusy({ run })
   const { desk } = office
-  const read = yield* readRun(run)
+  const observing = yield* attend(run)
+  const read = yield* readRun(run, observing.recall)
   const { fold, owing, state } = read
   const known = fold.outcome(state)
   const journal = yield* Journal.Journal
@@ -86,7 +89,7 @@ export const takeUp: (
   const owes = channels.length > 0 && owing.owed().length > 0 && (yield* Effect.isSuccess(journal.own))
   if (isFinished(state.status) && known !== undefined) {
     if (!owes) return known
-    const rest = yield* make(office, journal, run, { onEvent, waitForMillis }, read)
+    const rest = yield* make(office, journal, run, { observing, onEvent, waitForMillis }, read)
     return yield* rest.tellRest(() => new RunBusy({ run }))
   }
   const left = yield* journal.commands(run)
@@ -94,7 +97,7 @@ export const takeUp: (
   const wakes = wakeAt(state)
   const sleeps = state.status === "waiting" && !isSoon(state, at, waitForMillis)
   if (sleeps && left.length === 0 && !owes && known !== undefined) return known
-  const executor = yield* make(office, journal, run, { onEvent, waitForMillis }, read)
+  const executor = yield* make(office, journal, run, { observing, onEvent, waitForMillis }, read)
   const input = desk.decodeInput(fold.input())
   const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
   const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
@@ -129,8 +132,18 @@ export const takeUp: (
         : "it was cut off"
   const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
   const note = `Taken up at version ${state.version}: ${why}${rest}`
+  const cause: Cause =
+    state.status === "suspended"
+      ? "message"
+      : !waited
+        ? "crash-recovery"
+        : sleeps || wakes === undefined || left.length > 0
+          ? "decision"
+          : "timer"
+  const context = yield* Effect.context<never>()
+  const begun = observing.begin({ cause, at, context })
   const execution = executor.execute(
-    [{ _tag: "RunResumed", at, note }, ...changeTo(state.tier, configured, tiers.source, at)],
+    [{ _tag: "RunResumed", at, ...begun, note }, ...changeTo(state.tier, configured, tiers.source, at)],
     input.success,
     () => new RunBusy({ run }),
     left
