@@ -17,7 +17,8 @@ export type Attributes = Readonly<Record<string, string>>
 export const keyOf = (attributes: Attributes): string =>
   JSON.stringify(Object.entries(attributes).toSorted(([one], [other]) => (one < other ? -1 : 1)))
 
-const rest: Attributes = { [attribute.overflow]: "true" }
+/** The attributes of what has no series of its own. */
+export const rest: Attributes = { [attribute.overflow]: "true" }
 
 /** @since 0.1.0 */
 export class CardinalityGuard {

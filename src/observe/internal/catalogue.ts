@@ -227,7 +227,12 @@ const own = {
       [a.workflow, a.runStatus, a.stopReason, a.degraded],
       "Runs that are over, by how and why"
     ),
-    "espalier.run.duration": histogram("s", buckets.run, [a.workflow, a.runStatus], "From the start of a run to its end"),
+    "espalier.run.duration": histogram(
+      "s",
+      buckets.run,
+      [a.workflow, a.runStatus],
+      "From the start of a run to its end"
+    ),
     "espalier.run.active.duration": histogram(
       "s",
       buckets.run,
@@ -336,7 +341,11 @@ const own = {
       [a.kindPath, a.overflowPolicy],
       "Messages that a full mailbox did not take"
     ),
-    "espalier.deadletter.messages": counter("{message}", [a.kindPath, a.deadReason], "Messages that nobody will handle"),
+    "espalier.deadletter.messages": counter(
+      "{message}",
+      [a.kindPath, a.deadReason],
+      "Messages that nobody will handle"
+    ),
     "espalier.run.recoveries": counter("{recovery}", [a.recovery], "Runs that were taken up after their process died"),
     "espalier.journal.replay.duration": histogram(
       "s",
@@ -375,7 +384,11 @@ const own = {
       [a.workflow, a.pool, a.model, a.costKind, a.rework, a.currency],
       "What was spent, with models, tools, people and rework apart"
     ),
-    "espalier.cost.unknown": counter("{call}", [a.workflow, a.model], "Calls of models of which nobody knows the price"),
+    "espalier.cost.unknown": counter(
+      "{call}",
+      [a.workflow, a.model],
+      "Calls of models of which nobody knows the price"
+    ),
     "espalier.usage.unknown": counter(
       "{call}",
       [a.workflow, a.model],
@@ -394,7 +407,11 @@ const own = {
     )
   }),
   ...section("Model calls", {
-    "espalier.model.swaps": counter("{swap}", [a.agent, a.model], "Calls of a model because another one had not answered")
+    "espalier.model.swaps": counter(
+      "{swap}",
+      [a.agent, a.model],
+      "Calls of a model because another one had not answered"
+    )
   }),
   ...section("Evaluation", {
     "espalier.evaluation.score": histogram(
@@ -491,7 +508,10 @@ export const unmeasured: ReadonlyArray<{ readonly name: string; readonly why: st
     name: "espalier.budget.utilization",
     why: "what an account has left is in the state of its run, and a sum over events would count some work twice"
   },
-  { name: "espalier.checkpoint.duration", why: "the journal is not observed; a database has better numbers of its own" },
+  {
+    name: "espalier.checkpoint.duration",
+    why: "the journal is not observed; a database has better numbers of its own"
+  },
   { name: "espalier.checkpoint.size", why: "the journal is not observed; a database has better numbers of its own" },
   {
     name: "espalier.context_window.limit",

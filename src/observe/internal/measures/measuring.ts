@@ -20,16 +20,7 @@ import { people } from "./people.ts"
 import { routing } from "./routing.ts"
 import { spending } from "./spending.ts"
 
-const all: ReadonlyArray<Measure> = [
-  routing,
-  handoffs,
-  outcomes,
-  people,
-  checks,
-  spending,
-  incidents,
-  evaluations
-]
+const all: ReadonlyArray<Measure> = [routing, handoffs, outcomes, people, checks, spending, incidents, evaluations]
 
 /** The measures of one run. `recall`: an event of before, which measures nothing. `happened`: one that is new. */
 export interface Measuring {

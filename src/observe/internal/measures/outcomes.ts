@@ -18,7 +18,12 @@ const used = ({ costs, tokens }: OpenTask, attributes: Readonly<Record<string, s
     measured("espalier.task.cost", cost, { ...attributes, [a.currency]: currency })
   )
   if (tokens.input + tokens.output === 0) return found
-  const kinds = { input: tokens.input, output: tokens.output, cache_read: tokens.cacheRead, reasoning: tokens.reasoning }
+  const kinds = {
+    input: tokens.input,
+    output: tokens.output,
+    cache_read: tokens.cacheRead,
+    reasoning: tokens.reasoning
+  }
   for (const [kind, count] of Object.entries(kinds)) {
     found.push(measured("espalier.task.tokens", count, { ...attributes, [a.tokenKind]: kind }))
   }

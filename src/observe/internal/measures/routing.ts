@@ -18,7 +18,12 @@ import type { Memory, OpenReview, OpenTask } from "./memory.ts"
 /** Who is meant by nobody. */
 export const nobody = "none"
 
-const wrong: ReadonlySet<DispatchEnd> = new Set<DispatchEnd>(["refused", "failed", "rejected-contract", "rejected-quality"])
+const wrong: ReadonlySet<DispatchEnd> = new Set<DispatchEnd>([
+  "refused",
+  "failed",
+  "rejected-contract",
+  "rejected-quality"
+])
 
 /** Which worker should have been chosen, as far as the end of a task shows it. */
 const labels = (task: OpenTask, before: Memory): ReadonlyArray<Measurement> => {
