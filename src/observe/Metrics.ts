@@ -68,6 +68,7 @@ import { Given } from "../run/internal/given.ts"
 import { Observers } from "../run/Observer.ts"
 import { Tree } from "../Tree.ts"
 import * as catalogue from "./internal/catalogue.ts"
+import { golden } from "./internal/measures/routing.ts"
 import * as metering from "./internal/metering.ts"
 
 export type { Entry, Profile, Section } from "./internal/catalogue.ts"
@@ -87,6 +88,17 @@ export class Metrics extends Context.Service<
      * @since 0.1.0
      */
     readonly tree: (tree: Tree["Service"]) => Effect.Effect<void, never, Scope.Scope>
+
+    /**
+     * Counts who was chosen in an example of a golden set, and who should have been. See `RoutingQuality.record`.
+     *
+     * @since 0.1.0
+     */
+    readonly labelled: (label: {
+      readonly supervisor: string
+      readonly predicted: string
+      readonly expected: string
+    }) => Effect.Effect<void>
   }
 >()("espalier/observe/Metrics") {}
 
@@ -152,9 +164,11 @@ export const layer = (options: Options = {}): Layer.Layer<Metrics> => {
     Effect.gen(function* () {
       const installed = yield* metering.make(settings)
       const observers = yield* Observers
-      return Context.make(Metrics, { tree: (tree) => installed.tree(tree) }).pipe(
-        Context.add(Observers, [...observers, installed.observer])
-      )
+      const service: Metrics["Service"] = {
+        tree: (tree) => installed.tree(tree),
+        labelled: (label) => Effect.sync(() => installed.record([golden(label)]))
+      }
+      return Context.make(Metrics, service).pipe(Context.add(Observers, [...observers, installed.observer]))
     })
   )
 }

@@ -4,3 +4,4 @@
  * @since 0.1.0
  */
 export * as Metrics from "./Metrics.ts"
+export * as RoutingQuality from "./RoutingQuality.ts"

@@ -25,6 +25,19 @@ const wrong: ReadonlySet<DispatchEnd> = new Set<DispatchEnd>([
   "rejected-quality"
 ])
 
+/** What the answer to an example says. */
+export const golden = (label: {
+  readonly supervisor: string
+  readonly predicted: string
+  readonly expected: string
+}): Measurement =>
+  measured("espalier.routing.evaluations", 1, {
+    [a.supervisor]: label.supervisor,
+    [a.predicted]: label.predicted,
+    [a.expected]: label.expected,
+    [a.labelSource]: "golden"
+  })
+
 /** Which worker should have been chosen, as far as the end of a task shows it. */
 const labels = (task: OpenTask, before: Memory): ReadonlyArray<Measurement> => {
   const { accepted, group, orders } = task
