@@ -4,7 +4,8 @@
  * **Invariants**
  *
  * - G1. After {@link Board.refresh} there is one series for each sample of the sources, and no other.
- * - G2. A source is read once for all series that are read in one turn, however many there are.
+ * - G2. A source is read once for all series that are read in one go, however many there are: until one of them is read again, or
+ *   somebody else has had a turn.
  * - G3. A board that is closed has no series.
  *
  * @since 0.1.0
@@ -42,7 +43,7 @@ export class Board {
   private readonly guard: CardinalityGuard
   private readonly sources = new Set<Source>()
   private readonly registered = new Map<string, Registered>()
-  private read: ReadonlyMap<string, Merged> | undefined
+  private read: { readonly values: ReadonlyMap<string, Merged>; readonly seen: Set<string> } | undefined
 
   constructor(context: Context.Context<never>, entries: ReadonlyMap<string, Entry>, guard: CardinalityGuard) {
     this.context = context
@@ -61,8 +62,8 @@ export class Board {
 
   /** Series for what there is now. */
   refresh(): void {
+    this.read = undefined
     const current = this.gather((name, own) => this.guard.admit(name, own))
-    this.keep(current)
     for (const [key, { attributes, name, registration }] of this.registered) {
       if (current.has(key)) continue
       registration.remove()
@@ -83,26 +84,26 @@ export class Board {
     const { description, name } = entry
     const gauge = Metric.gauge(name, { description, attributes: withUnit(entry, attributes) })
     const registration = Metric.registerUnsafe(gauge, this.context, {
-      get: () => ({ value: this.current().get(key)?.value ?? 0 }),
+      get: () => ({ value: this.valueOf(key) }),
       update: noop,
       modify: noop
     })
     return { name, attributes, registration }
   }
 
-  private current(): ReadonlyMap<string, Merged> {
-    if (this.read !== undefined) return this.read
-    const read = this.gather((name, own) => (this.registered.has(seriesOf(name, own)) ? own : rest))
-    this.keep(read)
-    return read
-  }
-
   /** What is read in one go shows one moment. G2 */
-  private keep(read: ReadonlyMap<string, Merged>): void {
-    this.read = read
-    queueMicrotask(() => {
-      if (this.read === read) this.read = undefined
-    })
+  private valueOf(key: string): number {
+    let { read } = this
+    if (read === undefined || read.seen.has(key)) {
+      const values = this.gather((name, own) => (this.registered.has(seriesOf(name, own)) ? own : rest))
+      const again = { values, seen: new Set<string>() }
+      this.read = read = again
+      queueMicrotask(() => {
+        if (this.read === again) this.read = undefined
+      })
+    }
+    read.seen.add(key)
+    return read.values.get(key)?.value ?? 0
   }
 
   private gather(admit: (name: string, own: Attributes) => Attributes): ReadonlyMap<string, Merged> {

@@ -75,6 +75,8 @@ export interface OpenTask {
   readonly id: string
   readonly group: string
   readonly needs: ReadonlyArray<string>
+  /** how many of them are not over */
+  open: number
   readonly method: "llm" | "rule"
   readonly waiting: Waiting
   readonly depth: number
@@ -193,11 +195,13 @@ export class Memory {
 
   private add(group: string, tasks: ReadonlyArray<PlannedTask>, at: number, correcting = false): void {
     const depth = (this.tasks.get(group)?.depth ?? 0) + 1
+    const added: Array<OpenTask> = []
     for (const { id, needs } of tasks) {
       const task: OpenTask = {
         id,
         group,
         needs,
+        open: 0,
         depth,
         correcting: correcting || this.tasks.get(group)?.correcting === true,
         method: this.methods.get(group) ?? "rule",
@@ -216,11 +220,16 @@ export class Memory {
         costs: new Map()
       }
       this.tasks.set(id, task)
+      added.push(task)
       for (const need of needs) {
         const others = this.dependants.get(need)
         if (others === undefined) this.dependants.set(need, [task])
         else others.push(task)
       }
+    }
+    for (const task of added) {
+      task.open = task.needs.filter((need) => this.tasks.has(need)).length
+      if (task.open === 0) task.state = "ready"
     }
   }
 
@@ -340,11 +349,13 @@ export class Memory {
         return
       case "Parked":
         this.working.delete(event.dispatch)
+        this.waits.add(event.dispatch)
         task.order?.waiting.begin("parked", event.at)
         task.waiting.begin("parked", event.at)
         return
       case "Unparked":
         if (task.order !== undefined) this.working.add(event.dispatch)
+        this.waits.delete(event.dispatch)
         task.order?.waiting.end("parked", event.at)
         task.waiting.end("parked", event.at)
         return
@@ -362,6 +373,7 @@ export class Memory {
   private reported(task: OpenTask, { at, dispatch, outcome, result, worker }: Of<"Reported">): void {
     const { order } = task
     this.working.delete(dispatch)
+    this.waits.delete(dispatch)
     if (order !== undefined) {
       task.waiting.waited -= Math.max(0, order.retryUntil - at)
       task.waiting.end("parked", at)
@@ -384,6 +396,8 @@ export class Memory {
     for (const other of this.dependants.get(id) ?? []) {
       other.readyAt = Math.max(other.readyAt, at)
       other.waiting.waited = 0
+      other.open -= 1
+      if (other.open === 0 && other.state === "queued") other.state = "ready"
     }
     this.dependants.delete(id)
   }
