@@ -45,7 +45,8 @@ export class Recorder {
       if (entry === undefined || entry.instrument === "gauge" || !Number.isFinite(value)) continue
       const admitted = this.guard.admit(entry.name, allowed(entry, attributes))
       this.seriesOf(entry, admitted).updateUnsafe(value, this.context)
-      if (isRest(admitted)) this.record([folded])
+      // What is dropped of the count of what is dropped is not counted again.
+      if (isRest(admitted) && metric !== folded.metric) this.record([folded])
     }
   }
 
