@@ -3,12 +3,14 @@ import { Context, Deferred, Effect, Layer, Metric, type Scope } from "effect"
 import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
 import { Actor, Child, Failure, Mailbox, Supervisor, Tree } from "espalier"
+import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Metrics, RoutingQuality } from "espalier/observe"
 import { Dependency, Office, Review, Run } from "espalier/run"
 import { Fake } from "espalier/testing"
 import parsePrometheus from "parse-prometheus-text-format"
 
+import { calls, delivers, deskWith, search, started } from "../agent/agents.ts"
 import { nodeOf, quiet, Stage } from "../fixtures/stage.ts"
 import { desk, settle, task, worker } from "../run/desks.ts"
 import { r1, say } from "../run/guards.ts"
@@ -138,6 +140,102 @@ describe("layer", () => {
         [["people", "EUR", 40]]
       )
     }).pipe(withMetrics({ people: { perHour: 80, currency: "EUR" } }))
+  )
+})
+
+describe("people", () => {
+  const risky = () => desk([Fake.worker("one", { answers: ["a"], risk: "high" })], [task("a")])
+  const counts = Effect.all([
+    values("espalier.review.requests"),
+    values("espalier.review.decisions"),
+    values("espalier.task.results")
+  ])
+
+  it.effect("R-502 an answer is counted once, whoever carries out the run when it comes", () =>
+    Effect.gen(function* () {
+      const two = desk(
+        [Fake.worker("one", { answers: ["a"], risk: "high" }), worker("two", () => Effect.never)],
+        [task("a"), task("b", { worker: "d.two" })]
+      )
+      const office = yield* Office.open(two, { log: false })
+      const run = yield* begin(Run.startIn(office, r1))
+      yield* say("approve", {}, office)
+      yield* settle
+      assert.deepStrictEqual(yield* counts, [
+        { "action_approval high desk autonomy": 1 },
+        { "action_approval high approved primary desk human": 1 },
+        { "desk accepted": 1 }
+      ])
+      yield* run.interrupt
+    }).pipe(withMetrics())
+  )
+
+  it.effect("R-502 so is one that comes when nobody does", () =>
+    Effect.gen(function* () {
+      const asks = risky()
+      yield* Run.start(asks, r1)
+      yield* say("approve")
+      yield* Run.resume(asks, "r1", { log: false })
+      assert.deepStrictEqual(yield* counts, [
+        { "action_approval high desk autonomy": 1 },
+        { "action_approval high approved primary desk human": 1 },
+        { "desk accepted": 1 }
+      ])
+    }).pipe(withMetrics())
+  )
+
+  it.effect("R-502 the questions of one journal are shown once, however many desks are open on it", () =>
+    Effect.gen(function* () {
+      const asks = risky()
+      yield* Office.open(risky(), { log: false })
+      const inner = Effect.gen(function* () {
+        yield* Office.open(risky(), { log: false })
+        yield* Run.start(asks, r1)
+        yield* settle
+        assert.deepStrictEqual(yield* values("espalier.review.pending.count"), { action_approval: 1 })
+      })
+      yield* Effect.scoped(inner)
+      assert.deepStrictEqual(yield* values("espalier.review.pending.count"), { action_approval: 1 })
+    }).pipe(withMetrics())
+  )
+
+  it.effect("R-502 of a journal that cannot be read nothing is shown", () =>
+    Effect.gen(function* () {
+      const journal = yield* Journal.Journal
+      let broken = false
+      const reason = new Journal.JournalUnavailable({ location: "here", problem: "io", detail: "gone" })
+      const gone = new Journal.JournalError({ reason })
+      const moody: Journal.Journal["Service"] = {
+        ...journal,
+        reviews: (run) => Effect.suspend(() => (broken ? Effect.fail(gone) : journal.reviews(run)))
+      }
+      const asks = risky()
+      yield* Effect.gen(function* () {
+        yield* Office.open(asks, { log: false })
+        yield* Run.start(asks, r1)
+        yield* settle
+        assert.deepStrictEqual(yield* values("espalier.review.pending.count"), { action_approval: 1 })
+        broken = true
+        yield* pass("15 seconds")
+        assert.deepStrictEqual(yield* values("espalier.review.pending.count"), {})
+      }).pipe(Effect.provideService(Journal.Journal, moody))
+    }).pipe(withMetrics())
+  )
+})
+
+describe("models", () => {
+  it.effect("R-502 what an agent asks of a model is counted out of what the run wrote down", () =>
+    Effect.gen(function* () {
+      const script = ScriptedModel.make([calls(["search", { query: "x" }]), delivers("found")])
+      const agent = deskWith(script, { tools: ToolScope.make([search()]) })
+      yield* started(agent)
+      assert.deepStrictEqual(yield* values("gen_ai.invoke_agent.inference_calls"), { "d.one": 1 })
+      const [tokens] = yield* series("gen_ai.client.inference.usage.input_tokens")
+      assert.strictEqual(tokens?.value, 20)
+      assert.strictEqual((yield* series("espalier.context_window.utilization"))[0]?.value, 2)
+      assert.strictEqual((yield* series("gen_ai.execute_tool.duration"))[0]?.attributes["gen_ai.tool.name"], "search")
+      assert.strictEqual((yield* series("espalier.cost.unknown"))[0]?.value, 2)
+    }).pipe(Effect.provide(Layer.mergeAll(CostModel.layerUnknown, Dependency.layer())), withMetrics())
   )
 })
 

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import { Journal } from "espalier/journal"
 import { Metrics, RoutingQuality } from "espalier/observe"
 import { Run } from "espalier/run"
@@ -147,6 +148,7 @@ describe("report", () => {
         )
       assert.strictEqual(yield* labels({ window: { since: 1 } }), 0)
       assert.strictEqual(yield* labels({ window: { until: 0 } }), 2)
+      yield* TestClock.adjust("1 second")
       yield* Run.start(two, { ...r1, id: "r2" })
       assert.strictEqual(yield* labels({ runs: 1 }), 1)
     }).pipe(Effect.provide(Journal.layerMemory))

@@ -63,7 +63,7 @@ export const watch = (
         }
       )
     })
-    const soon = Effect.raceFirst(Latch.await(news), Effect.sleep(every))
+    const soon = Effect.timeoutOption(Latch.await(news), every)
     yield* Effect.forkScoped(Effect.forever(Effect.andThen(soon, read)))
     return () => {
       Latch.openUnsafe(news)
