@@ -153,7 +153,9 @@ const check = (options: Options): metering.Settings => {
  *
  * **Gotchas**
  *
- * Throws a `RangeError` that names the option when one is out of range, and when there is no such option.
+ * - Throws a `RangeError` that names the option when one is out of range, and when there is no such option.
+ * - Provide it around other observers, or inside them (`Layer.provideMerge`): of observers in layers that are merged side by side only
+ *   one is left.
  *
  * @category layers
  * @since 0.1.0

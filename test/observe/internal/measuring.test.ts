@@ -424,12 +424,13 @@ describe("outcomes", () => {
 
 describe("people", () => {
   const asked = e.opened({ at: 1000, facts: { risk: "high" } })
-  const claimed = (at: number, what: "claimed" | "released" = "claimed"): RunEvent.RunEvent => ({
+  const claimed = (at: number, what: "claimed" | "released" = "claimed", until?: number): RunEvent.RunEvent => ({
     _tag: "ReviewChanged",
     at,
     review: "r1/review/1",
     by: "ann",
     what,
+    ...(until === undefined ? {} : { until }),
     note: ""
   })
 
@@ -461,6 +462,12 @@ describe("people", () => {
     assert.deepStrictEqual(handling([e.decided("approve", 9000)]), [])
     assert.deepStrictEqual(handling([claimed(4000), e.decided("approve", 9000)]), [5])
     assert.deepStrictEqual(handling([claimed(2000), claimed(3000, "released"), e.decided("approve", 9000)]), [])
+    // Nobody takes care of it longer than they said, and who does so again begins anew.
+    assert.deepStrictEqual(handling([claimed(2000, "claimed", 5000), e.decided("approve", 900_000)]), [3])
+    const again = [claimed(2000, "claimed", 5000), claimed(60_000, "claimed", 90_000), e.decided("approve", 61_000)]
+    assert.deepStrictEqual(handling(again), [1])
+    const longer = [claimed(2000, "claimed", 5000), claimed(4000, "claimed", 9000), e.decided("approve", 8000)]
+    assert.deepStrictEqual(handling(longer), [6])
   })
 
   it.each([

@@ -101,7 +101,8 @@ export interface OpenTask {
 export interface OpenReview {
   readonly event: Of<"ReviewOpened">
   stage: "primary" | "alternate" | "escalated"
-  claimedAt: number | undefined
+  /** since when somebody takes care of it, and until when at most */
+  claim: { readonly since: number; readonly until: number } | undefined
 }
 
 /** A choice that somebody was asked for. */
@@ -416,7 +417,7 @@ export class Memory {
 
   private ofReview(event: RunEvent): void {
     if (event._tag === "ReviewOpened") {
-      this.reviews.set(event.review, { event, stage: "primary", claimedAt: undefined })
+      this.reviews.set(event.review, { event, stage: "primary", claim: undefined })
       this.waits.add(event.review)
       const task = event.dispatch === undefined ? this.taskOf(event.task) : undefined
       if (task === undefined) return
@@ -432,8 +433,12 @@ export class Memory {
         if (event.what === "widened") review.stage = event.stage >= 2 ? "escalated" : "alternate"
         return
       case "ReviewChanged":
-        if (event.what === "claimed") review.claimedAt ??= event.at
-        if (event.what === "released") review.claimedAt = undefined
+        if (event.what === "claimed") {
+          const { claim } = review
+          const since = claim === undefined || claim.until < event.at ? event.at : claim.since
+          review.claim = { since, until: event.until ?? Number.POSITIVE_INFINITY }
+        }
+        if (event.what === "released") review.claim = undefined
         return
       case "ReviewDecided":
       case "ReviewWithdrawn":

@@ -4,7 +4,7 @@
  * **Details**
  *
  * How long somebody works on a question is known only where they say so by taking care of it (`Review.claim`): from then on to the
- * decision. What nobody claims has no such time.
+ * decision, and no longer than they said. What nobody claims has no such time.
  *
  * @since 0.1.0
  */
@@ -34,7 +34,7 @@ const of = (event: Of<"ReviewOpened">): Readonly<Record<string, string | undefin
 
 /** A question is closed: by whom, and how. */
 const closed = (
-  { claimedAt, event, stage }: OpenReview,
+  { claim, event, stage }: OpenReview,
   at: number,
   decision: string,
   actor: "human" | "policy" | "system",
@@ -45,10 +45,9 @@ const closed = (
     measured("espalier.review.decisions", 1, { ...attributes, [a.workflow]: desk, [a.actorKind]: actor }),
     measured("espalier.review.wait.duration", seconds(at - event.at), attributes)
   ]
-  if (actor !== "human" || claimedAt === undefined) return found
-  found.push(
-    measured("espalier.review.handling.duration", seconds(at - claimedAt), { ...of(event), [a.workflow]: desk })
-  )
+  if (actor !== "human" || claim === undefined) return found
+  const handled = seconds(Math.min(at, claim.until) - claim.since)
+  found.push(measured("espalier.review.handling.duration", handled, { ...of(event), [a.workflow]: desk }))
   return found
 }
 
