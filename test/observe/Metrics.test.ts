@@ -129,7 +129,7 @@ describe("layer", () => {
       const open = yield* Review.queue()
       const [item] = open.items
       yield* Review.claim(item!.review, { by: "ann" })
-      yield* TestClock.adjust("30 minutes")
+      yield* TestClock.adjust("12 minutes")
       yield* say("approve")
       assert.deepStrictEqual(
         (yield* series("espalier.cost.spent")).map(({ attributes, value }) => [
@@ -137,7 +137,7 @@ describe("layer", () => {
           attributes["espalier.cost.currency"],
           value
         ]),
-        [["people", "EUR", 40]]
+        [["people", "EUR", 16]]
       )
     }).pipe(withMetrics({ people: { perHour: 80, currency: "EUR" } }))
   )

@@ -3,103 +3,11 @@
  *
  * @since 0.1.0
  */
+import { conventions } from "./conventions.ts"
+import { buckets, counter, type Entry, gauge, histogram, type Profile, type Rest, type Section } from "./instruments.ts"
 import { attribute as a, genAi } from "./names.ts"
 
-/**
- * By which names of the GenAI conventions metrics go: those of the standalone conventions, or the last ones before them.
- *
- * @category models
- * @since 0.1.0
- */
-export type Profile = "genai-0.1" | "semconv-1.41"
-
-/**
- * A metric of the catalogue.
- *
- * **Details**
- *
- * - `unit`: `1`, `s`, or what is counted, in braces. `attributes`: those that it may have.
- * - `buckets`: upper bounds of a histogram, ascending.
- * - `section`: what it is about.
- * - `fold`: how values of a gauge that have the same attributes become one. Default `sum`.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Entry {
-  readonly name: string
-  readonly instrument: "counter" | "histogram" | "gauge"
-  readonly unit: string
-  readonly description: string
-  readonly attributes: ReadonlyArray<string>
-  readonly buckets?: ReadonlyArray<number>
-  readonly fold?: "sum" | "max" | "min"
-  readonly section: Section
-}
-
-/**
- * What a metric is about.
- *
- * @category models
- * @since 0.1.0
- */
-export type Section =
-  | "Routing"
-  | "Handoffs"
-  | "Loops and retries"
-  | "Context window"
-  | "Outcomes"
-  | "People"
-  | "Supervision"
-  | "Tokens and cost"
-  | "Model calls"
-  | "Evaluation"
-  | "Telemetry"
-
-const powers = (first: number, factor: number, count: number): ReadonlyArray<number> =>
-  Array.from({ length: count }, (_, index) => Number((first * factor ** index).toPrecision(12)))
-
-const minute = 60
-const hour = 3600
-const day = 86_400
-
-/** Bounds of histograms. */
-export const buckets = {
-  fast: powers(0.01, 2, 14),
-  agent: powers(0.1, 2, 13),
-  run: [1, 5, 15, minute, 5 * minute, 15 * minute, hour, 4 * hour, 12 * hour, day, 3 * day, 7 * day],
-  wait: [minute, 5 * minute, 15 * minute, 30 * minute, ...[1, 2, 4, 8, 24, 48, 72, 168].map((hours) => hours * hour)],
-  handling: [1, 3, 10, 30, minute, 5 * minute, 15 * minute, 30 * minute, hour, 4 * hour, day],
-  steps: powers(1, 2, 10),
-  calls: powers(1, 2, 8),
-  tokens: powers(256, 4, 9),
-  operationTokens: powers(1, 4, 14),
-  cost: [0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100],
-  ratio: [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99, 1]
-} as const
-
-type Rest = Omit<Entry, "name" | "section">
-
-const counter = (unit: string, attributes: ReadonlyArray<string>, description: string): Rest => ({
-  instrument: "counter",
-  unit,
-  description,
-  attributes
-})
-
-const histogram = (
-  unit: string,
-  bounds: ReadonlyArray<number>,
-  attributes: ReadonlyArray<string>,
-  description: string
-): Rest => ({ instrument: "histogram", unit, description, attributes, buckets: bounds })
-
-const gauge = (
-  unit: string,
-  attributes: ReadonlyArray<string>,
-  description: string,
-  fold: "sum" | "max" | "min" = "sum"
-): Rest => ({ instrument: "gauge", unit, description, attributes, fold })
+export type { Entry, Profile, Section } from "./instruments.ts"
 
 const section = <const R extends Readonly<Record<string, Rest>>>(
   section: Section,
@@ -108,7 +16,6 @@ const section = <const R extends Readonly<Record<string, Rest>>>(
   Object.fromEntries(Object.entries(metrics).map(([name, rest]) => [name, { name, ...rest, section }])) as never
 
 const edge = [a.from, a.to]
-const model = [a.operation, a.provider, a.model]
 const task = [a.workflow, a.result]
 
 /** Metrics with names of our own. */
@@ -431,62 +338,6 @@ const own = {
     "espalier.telemetry.series": gauge("{series}", [a.metric], "Series of a metric that are kept apart here")
   })
 }
-
-/** Metrics of the GenAI conventions, by a key of our own: their names follow the profile. */
-const conventions = {
-  inferenceDuration: [
-    { "genai-0.1": genAi("client.inference.duration"), "semconv-1.41": genAi("client.operation.duration") },
-    histogram("s", buckets.fast, [...model, a.errorType], "How long a model took to answer")
-  ],
-  inputTokens: [
-    { "genai-0.1": genAi("client.inference.usage.input_tokens") },
-    counter("{token}", [...model, a.modality], "Tokens that models were given, those of a cache among them")
-  ],
-  outputTokens: [
-    { "genai-0.1": genAi("client.inference.usage.output_tokens") },
-    counter("{token}", [...model, a.modality], "Tokens that models answered with, the reasoning among them")
-  ],
-  cacheReadTokens: [
-    { "genai-0.1": genAi("client.inference.usage.cache_read.input_tokens") },
-    counter("{token}", [...model, a.modality], "Tokens that were read from a cache")
-  ],
-  cacheWriteTokens: [
-    { "genai-0.1": genAi("client.inference.usage.cache_write.input_tokens") },
-    counter("{token}", [...model, a.modality], "Tokens that were written to a cache")
-  ],
-  reasoningTokens: [
-    { "genai-0.1": genAi("client.inference.usage.reasoning.output_tokens") },
-    counter("{token}", [...model, a.modality], "Tokens of reasoning")
-  ],
-  operationInputTokens: [
-    { "genai-0.1": genAi("client.inference.operation.input_tokens") },
-    histogram("{token}", buckets.operationTokens, model, "Tokens that a model was given, by call")
-  ],
-  operationOutputTokens: [
-    { "genai-0.1": genAi("client.inference.operation.output_tokens") },
-    histogram("{token}", buckets.operationTokens, model, "Tokens that a model answered with, by call")
-  ],
-  tokenUsage: [
-    { "semconv-1.41": genAi("client.token.usage") },
-    histogram("{token}", buckets.operationTokens, [...model, a.tokenType], "Tokens of a call, by kind")
-  ],
-  agentDuration: [
-    { "genai-0.1": genAi("invoke_agent.duration"), "semconv-1.41": genAi("invoke_agent.duration") },
-    histogram("s", buckets.agent, [a.agent, a.errorType], "How long one attempt of a worker took")
-  ],
-  inferenceCalls: [
-    { "genai-0.1": genAi("invoke_agent.inference_calls"), "semconv-1.41": genAi("invoke_agent.inference_calls") },
-    histogram("{inference_call}", buckets.calls, [a.agent], "Calls of models for one order, failed ones among them")
-  ],
-  toolCalls: [
-    { "genai-0.1": genAi("invoke_agent.tool_calls"), "semconv-1.41": genAi("invoke_agent.tool_calls") },
-    histogram("{tool_call}", buckets.calls, [a.agent], "Calls of tools for one order, failed ones among them")
-  ],
-  toolDuration: [
-    { "genai-0.1": genAi("execute_tool.duration"), "semconv-1.41": genAi("execute_tool.duration") },
-    histogram("s", buckets.fast, [a.tool, a.agent, a.errorType], "How long a tool took")
-  ]
-} satisfies Record<string, readonly [Readonly<Partial<Record<Profile, string>>>, Rest]>
 
 /** What a measurement is of: the name of a metric of ours, or the key of one of the conventions. */
 export type Key = keyof typeof own | keyof typeof conventions

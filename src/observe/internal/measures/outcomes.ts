@@ -11,7 +11,8 @@
 import type { Of } from "../../../run/RunEvent.ts"
 import { attribute as a, errorOf, word } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds, yesNo } from "./measurement.ts"
-import type { Memory, OpenTask } from "./memory.ts"
+import type { Memory } from "./memory.ts"
+import type { OpenTask } from "./openWork.ts"
 
 const used = ({ costs, tokens }: OpenTask, attributes: Readonly<Record<string, string>>): Array<Measurement> => {
   const found = [...costs].map(([currency, cost]) =>

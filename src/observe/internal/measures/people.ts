@@ -11,7 +11,8 @@
 import type { Decision, Of } from "../../../run/RunEvent.ts"
 import { attribute as a, word } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds } from "./measurement.ts"
-import type { Memory, OpenReview } from "./memory.ts"
+import type { Memory } from "./memory.ts"
+import type { OpenReview } from "./openWork.ts"
 
 const said: Readonly<Record<Decision, string>> = {
   approve: "approved",

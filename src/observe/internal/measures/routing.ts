@@ -13,7 +13,8 @@
 import type { DispatchEnd, Of } from "../../../run/RunEvent.ts"
 import { attribute as a, errorOf, word } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds } from "./measurement.ts"
-import type { Memory, OpenReview, OpenTask } from "./memory.ts"
+import type { Memory } from "./memory.ts"
+import type { OpenReview, OpenTask } from "./openWork.ts"
 
 /** Who is meant by nobody. */
 export const nobody = "none"
