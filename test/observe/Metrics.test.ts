@@ -46,6 +46,7 @@ describe("layer", () => {
     Effect.gen(function* () {
       const journal = yield* Effect.service(Journal.Journal)
       const told = Deferred.makeUnsafe<void>()
+      const attempts: Array<number> = []
       const held = worker("one", ({ task }) =>
         task === "a" ? Effect.succeed("a") : Effect.as(Deferred.await(told), "b")
       )
@@ -53,6 +54,7 @@ describe("layer", () => {
       const process = <A, E>(effect: Effect.Effect<A, E, Services>) =>
         Effect.gen(function* () {
           const value = yield* effect
+          attempts.push(...Object.values(yield* values("gen_ai.invoke_agent.duration")))
           return [value, yield* values("espalier.task.results"), yield* values("espalier.routing.decisions")] as const
         }).pipe(
           Effect.scoped,
@@ -73,6 +75,8 @@ describe("layer", () => {
       // Whoever only looks at a run that is over counts nothing at all.
       const [, third] = yield* process(Run.resume(two, "r1", { log: false }))
       assert.deepStrictEqual(third, {})
+      // An attempt that was put down is not over: it counts where it ends.
+      assert.deepStrictEqual(attempts, [1, 1])
     }).pipe(Effect.provide(Journal.layerMemory))
   )
 
@@ -281,6 +285,9 @@ describe("desks", () => {
         )
       assert.deepStrictEqual(yield* state("d.one"), ["d.one closed"])
       office.health.trip("d.one", 0, "it is ill")
+      assert.deepStrictEqual(yield* values("espalier.breaker.transitions"), { "d.one closed open": 1 })
+      // What changes nothing about calls is no change.
+      office.health.trip("d.one", 0, "it is still ill")
       assert.deepStrictEqual(yield* state("d.one"), ["d.one open"])
       yield* pass("10 minutes")
       assert.deepStrictEqual(yield* state("d.one"), ["d.one half_open"])

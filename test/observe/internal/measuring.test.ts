@@ -258,6 +258,11 @@ describe("handoffs", () => {
     )
   })
 
+  it("R-502 an order that took a second attempt was not accepted at the first", () => {
+    const events = [one, e.dispatched("a", "d.x"), e.reported("a", "d.x", "accepted", 0, 1, { attempts: 2 })]
+    assert.strictEqual(e.of("espalier.delegation.attempts", events)[0]?.[1]["task.first_attempt"], "false")
+  })
+
   it("R-502 what another worker delivered, and was accepted, is a delivery to whoever is given it", () => {
     const events = [
       e.begun([{ id: "a" }, { id: "b", needs: ["a"] }]),
@@ -363,6 +368,32 @@ describe("outcomes", () => {
       ["espalier.task.active.duration", "espalier.run.active.duration"].map((name) => e.of(name, events)[0]?.[0]),
       [2, 2]
     )
+  })
+
+  it("R-502 what people do while nobody carries out the run is no sign that somebody works", () => {
+    const events: ReadonlyArray<RunEvent.RunEvent> = [
+      one,
+      e.dispatched("a", "d.x", 1000),
+      { _tag: "AutonomyChanged", at: 50_000, from: "low", to: "full", by: "ann", note: "" },
+      { _tag: "RunResumed", at: 61_000, note: "" },
+      e.reported("a", "d.x", "accepted", 63_000),
+      e.ended("a", "accepted", 63_000)
+    ]
+    assert.strictEqual(e.of("espalier.delegation.duration", events)[0]?.[0], 2)
+  })
+
+  it("R-502 a wait for a person and the time in which nobody carried out the run are not counted twice", () => {
+    const events = [
+      one,
+      e.opened({ at: 1000, task: "a" }),
+      e.decided("approve", 40_000),
+      { _tag: "RunResumed", at: 50_000, note: "" } as const,
+      e.dispatched("a", "d.x", 50_000),
+      e.reported("a", "d.x", "accepted", 52_000),
+      e.ended("a", "accepted", 52_000)
+    ]
+    // The second before the question, and the two of the order.
+    assert.strictEqual(e.of("espalier.task.active.duration", events)[0]?.[0], 3)
   })
 
   it("R-502 a task begins when what it needs is there, not when it was planned", () => {
@@ -628,6 +659,7 @@ describe("spending", () => {
     ]
     const values = (metric: string) => e.of(metric, events).map(([value]) => value)
     assert.deepStrictEqual(values("inputTokens"), [0])
+    assert.deepStrictEqual(values("outputTokens"), [0])
     assert.deepStrictEqual(values("operationInputTokens"), [])
     assert.deepStrictEqual(values("espalier.task.tokens"), [])
     assert.deepStrictEqual(values("espalier.run.tokens"), [])
