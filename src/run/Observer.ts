@@ -122,7 +122,7 @@ export interface Ended {
  *
  * - `Attempt`: one try of a dispatch. `waitMillis`: how long it has waited for a free member of the worker's pool.
  * - `Choice`: somebody is asked for a route or a plan. `candidates`: how many could be chosen, where that is known.
- * - `Tool`: a model's call of a tool. `call`: its id, which the model gave it. `key`: the idempotency key of what it does outside.
+ * - `Tool`: a model's call of a tool that is made; one that is recorded is not made again. `call`: its id, which the model gave it.
  * - `Decision`: somebody says what is to become of a review.
  *
  * @category models
