@@ -57,7 +57,7 @@ import * as Health from "./Health.ts"
 import { Contracts } from "./internal/contracts.ts"
 import { type Hearing, make as makeHearing, type Listener } from "./internal/hearing.ts"
 import type { News } from "./internal/news.ts"
-import { alone } from "./internal/observing.ts"
+import { alone, effectOf } from "./internal/observing.ts"
 import { start, type Staff } from "./internal/staff.ts"
 import type { Eligible } from "./internal/submitting.ts"
 import type { Judged } from "./internal/vetting.ts"
@@ -210,7 +210,7 @@ const shown = <Input>(office: Office<Input>): Effect.Effect<void, never, Scope.S
 const beside = <Input>(observer: Observer, office: Office<Input>): Effect.Effect<void> =>
   Effect.scoped(
     Effect.andThen(
-      Effect.suspend(() => observer.staffed?.(office) ?? Effect.void),
+      Effect.suspend(() => effectOf(observer.staffed?.(office))),
       Effect.never
     )
   ).pipe(

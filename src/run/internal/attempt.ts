@@ -257,7 +257,7 @@ export const attempt = (
       const job = jobOf()
       const timed = { out: false }
       const named = { attempt, dispatch, task, _tag: "Attempt", worker: post.seat.name, waitMillis } as const
-      return seen(named, carry(member, job, timed), job, timed, trace)
+      return restore(seen(named, carry(member, job, timed), job, timed, trace))
     }
     const free = restore(post.free.take)
     const taken = (given: (member: Member) => Effect.Effect<Answer>) =>
@@ -284,7 +284,7 @@ const seen = (
   }
   return trace.observing.around(
     work,
-    effect,
+    Effect.uninterruptible(effect),
     (exit) => (Exit.isSuccess(exit) ? endOf(exit.value) : { outcome: "crashed", kind: "defect" }),
     () => (trace.finished.answer === undefined ? trace.interrupted() : endOf(trace.finished.answer)),
     () => {

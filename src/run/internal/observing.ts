@@ -13,6 +13,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Tracer from "effect/Tracer"
 
 import { tellWarning } from "../../internal/telling.ts"
@@ -59,6 +60,12 @@ const isSame = (one: Cause.Cause<unknown>, other: Cause.Cause<unknown>): boolean
   const ones = errors(one)
   const others = errors(other)
   return ones.length === others.length && ones.every((each, index) => Object.is(each, others[index]))
+}
+
+/** What an observer gives for an effect, which may be anything. */
+export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R> | undefined): Effect.Effect<A, E, R> => {
+  if (!Effect.isEffect(given)) throw new TypeError("it is no effect that an observer answers with")
+  return given
 }
 
 /** What is wrong with what an observer makes of the end of a piece of work, if anything is. */
@@ -149,38 +156,48 @@ export class Observing {
     effect: Effect.Effect<A, E, R>,
     ended: (exit: Exit.Exit<A, E>) => Ended
   ): Effect.Effect<A, E, R> {
-    return Effect.suspend(() => {
+    return Effect.uninterruptibleMask((restore) => {
       const own = Deferred.makeUnsafe<A, E>()
       let begun = 0
+      let by: Fiber.Fiber<unknown, unknown> | undefined
       let exit: Exit.Exit<A, E> | undefined
-      const tracked = Effect.suspend(() => {
+      const end = (as: Exit.Exit<A, E>) =>
+        Effect.sync(() => {
+          exit ??= as
+          Deferred.doneUnsafe(own, exit)
+        })
+      const tracked = Effect.withFiber<A, E, R>((fiber) => {
         begun += 1
         if (begun > 1) return Deferred.await(own) // B2
-        return Effect.onExit(effect, (end) =>
-          Effect.sync(() => {
-            exit = end
-            Deferred.doneUnsafe(own, end)
-          })
-        )
+        by = fiber
+        return Effect.onExit(effect, end)
       })
       // B1
       const settle = (given: Exit.Exit<A, E>): Effect.Effect<A, E, R> => {
         if (begun === 0) {
-          this.trouble(
-            "around",
-            Exit.isFailure(given) ? Cause.squash(given.cause) : new Error("it left the work out"),
-            one
-          )
-          return tracked
+          return Effect.flatMap(Effect.exit(restore(Effect.void)), (now) => {
+            if (Exit.isFailure(now)) {
+              const { cause } = now
+              return Effect.andThen(end(Exit.failCause(cause)), Effect.failCause(cause))
+            }
+            const why = Exit.isFailure(given) ? Cause.squash(given.cause) : new Error("it left the work out")
+            this.trouble("around", why, one)
+            return restore(tracked)
+          })
         }
-        // Whoever has the work done beside does not end before it.
-        if (exit === undefined) return Effect.flatMap(Effect.exit(Deferred.await(own)), () => settle(given))
+        // Whoever has the work done beside does not end before it, and does not keep it from being interrupted.
+        if (exit === undefined) {
+          const over = Effect.onInterrupt(restore(Deferred.await(own)), () =>
+            by === undefined ? Effect.void : Fiber.interrupt(by)
+          )
+          return Effect.flatMap(Effect.exit(over), () => settle(given))
+        }
         const wrong = begun > 1 ? new Error("it had the work done more than once") : changed(exit, given)
         if (wrong !== undefined) this.trouble("around", wrong, one)
         return exit
       }
-      const wrapped = Effect.suspend(() => one.around?.(work, tracked, ended) ?? tracked)
-      return Effect.matchCauseEffect(wrapped, {
+      const wrapped = Effect.suspend(() => effectOf(one.around?.(work, tracked, ended)))
+      return Effect.matchCauseEffect(restore(wrapped), {
         onFailure: (cause) => settle(Exit.failCause(cause)),
         onSuccess: (value) => settle(Exit.succeed(value))
       })
