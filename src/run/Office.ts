@@ -57,9 +57,10 @@ import * as Health from "./Health.ts"
 import { Contracts } from "./internal/contracts.ts"
 import { type Hearing, make as makeHearing, type Listener } from "./internal/hearing.ts"
 import type { News } from "./internal/news.ts"
-import { alone, effectOf } from "./internal/observing.ts"
+import { alone } from "./internal/observing.ts"
 import { start, type Staff } from "./internal/staff.ts"
 import type { Eligible } from "./internal/submitting.ts"
+import { effectOf } from "./internal/surrounding.ts"
 import type { Judged } from "./internal/vetting.ts"
 import { type Observer, Observers } from "./Observer.ts"
 
@@ -219,7 +220,7 @@ const beside = <Input>(observer: Observer, office: Office<Input>): Effect.Effect
         ? Effect.void
         : tellWarning(`Observer: it was not shown the desk ${office.desk.name}`, Cause.squash(exit.cause))
     ),
-    Effect.catchCause(() => Effect.void)
+    Effect.ignoreCause
   )
 
 /**

@@ -14,7 +14,7 @@ import { isWhole, logged, watching } from "./watching.ts"
 
 const broken = new Error("the observer is broken")
 
-const fails = (..._: ReadonlyArray<unknown>): never => {
+const fails = (): never => {
   throw broken
 }
 
@@ -90,7 +90,7 @@ const arounds: ReadonlyArray<readonly [name: string, around: Observer.Around]> =
   ["has it done beside", (_, effect) => Effect.flatMap(Effect.forkChild(effect), Fiber.join)],
   ["does not wait for it", (_, effect) => Effect.forkChild(effect, { startImmediately: true }) as never],
   ["does not even wait for its begin", (_, effect) => Effect.forkDetach(effect) as never],
-  ["looks at its end and throws", (_, effect, ended) => Effect.onExit(effect, (exit) => fails(ended(exit)))]
+  ["looks at its end and throws", (_, effect, ended) => Effect.onExit(effect, (exit) => (ended(exit), fails()))]
 ]
 
 describe("an observer that is of no good", () => {

@@ -10,16 +10,15 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Fiber from "effect/Fiber"
 import * as Tracer from "effect/Tracer"
 
 import { tellWarning } from "../../internal/telling.ts"
 import { type Around, type Attendance, type Beginning, type Ended, Inside, Observers, type Work } from "../Observer.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { sealed } from "./plain.ts"
+import { surrounded } from "./surrounding.ts"
 
 /** What was put around work and has to reach it where it is done, in a fiber of the staff. */
 export const Handed = Context.Reference<Context.Context<never> | undefined>("espalier/run/internal/observing/Handed", {
@@ -52,31 +51,6 @@ export const inOffice = <A, E, R>(
 /** A context without anything that was put around the work that goes on in it: what begins in it is no part of that. */
 export const alone = <R>(context: Context.Context<R>): Context.Context<R> =>
   Context.omit(Inside, Handed)(context) as Context.Context<R>
-
-/** Whether two failures are of the same: an interruption is no part of that, and where they came by is not. */
-const isSame = (one: Cause.Cause<unknown>, other: Cause.Cause<unknown>): boolean => {
-  const errors = ({ reasons }: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
-    reasons.flatMap((each) => (Cause.isFailReason(each) ? [each.error] : Cause.isDieReason(each) ? [each.defect] : []))
-  const ones = errors(one)
-  const others = errors(other)
-  return ones.length === others.length && ones.every((each, index) => Object.is(each, others[index]))
-}
-
-/** What an observer gives for an effect, which may be anything. */
-export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R> | undefined): Effect.Effect<A, E, R> => {
-  if (!Effect.isEffect(given)) throw new TypeError("it is no effect that an observer answers with")
-  return given
-}
-
-/** What is wrong with what an observer makes of the end of a piece of work, if anything is. */
-const changed = (own: Exit.Exit<unknown, unknown>, given: Exit.Exit<unknown, unknown>): unknown => {
-  if (Exit.isFailure(given)) {
-    return Exit.isFailure(own) && isSame(own.cause, given.cause) ? undefined : Cause.squash(given.cause)
-  }
-  return Exit.isSuccess(own) && Object.is(own.value, given.value)
-    ? undefined
-    : new Error("it answered with something else than the work")
-}
 
 /** @since 0.1.0 */
 export class Observing {
@@ -146,61 +120,15 @@ export class Observing {
           inside
         )
       )
-      return around.reduceRight<Effect.Effect<A, E, R>>((inner, one) => this.one(one, work, inner, means), handing)
-    })
-  }
-
-  private one<A, E, R>(
-    one: Attendance,
-    work: Work,
-    effect: Effect.Effect<A, E, R>,
-    ended: (exit: Exit.Exit<A, E>) => Ended
-  ): Effect.Effect<A, E, R> {
-    return Effect.uninterruptibleMask((restore) => {
-      const own = Deferred.makeUnsafe<A, E>()
-      let begun = 0
-      let by: Fiber.Fiber<unknown, unknown> | undefined
-      let exit: Exit.Exit<A, E> | undefined
-      const end = (as: Exit.Exit<A, E>) =>
-        Effect.sync(() => {
-          exit ??= as
-          Deferred.doneUnsafe(own, exit)
-        })
-      const tracked = Effect.withFiber<A, E, R>((fiber) => {
-        begun += 1
-        if (begun > 1) return Deferred.await(own) // B2
-        by = fiber
-        return Effect.onExit(effect, end)
-      })
-      // B1
-      const settle = (given: Exit.Exit<A, E>): Effect.Effect<A, E, R> => {
-        if (begun === 0) {
-          return Effect.flatMap(Effect.exit(restore(Effect.void)), (now) => {
-            if (Exit.isFailure(now)) {
-              const { cause } = now
-              return Effect.andThen(end(Exit.failCause(cause)), Effect.failCause(cause))
-            }
-            const why = Exit.isFailure(given) ? Cause.squash(given.cause) : new Error("it left the work out")
-            this.trouble("around", why, one)
-            return restore(tracked)
-          })
-        }
-        // Whoever has the work done beside does not end before it, and does not keep it from being interrupted.
-        if (exit === undefined) {
-          const over = Effect.onInterrupt(restore(Deferred.await(own)), () =>
-            by === undefined ? Effect.void : Fiber.interrupt(by)
-          )
-          return Effect.flatMap(Effect.exit(over), () => settle(given))
-        }
-        const wrong = begun > 1 ? new Error("it had the work done more than once") : changed(exit, given)
-        if (wrong !== undefined) this.trouble("around", wrong, one)
-        return exit
-      }
-      const wrapped = Effect.suspend(() => effectOf(one.around?.(work, tracked, ended)))
-      return Effect.matchCauseEffect(restore(wrapped), {
-        onFailure: (cause) => settle(Exit.failCause(cause)),
-        onSuccess: (value) => settle(Exit.succeed(value))
-      })
+      return around.reduceRight<Effect.Effect<A, E, R>>(
+        (inner, one) =>
+          surrounded(
+            (effect) => one.around?.(work, effect, means),
+            inner,
+            (error) => this.trouble("around", error, one)
+          ),
+        handing
+      )
     })
   }
 
