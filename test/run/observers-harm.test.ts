@@ -193,6 +193,21 @@ describe("an observer that is of no good", () => {
     }).pipe(memory)
   )
 
+  it.effect("R-501 that is slow after the work takes nothing from what it has brought when its run is put down", () =>
+    Effect.gen(function* () {
+      const slow = around((_, effect) => Effect.onExit(effect, () => Effect.sleep("10 seconds")))
+      const one = Fake.worker("one", { answers: ["a"] })
+      const built = deskOf([one], plan)
+      const going = yield* begin(Run.start(built, r1).pipe(Effect.provideService(Observer.Observers, [slow])))
+      const stopped = yield* begin(going.interrupt)
+      yield* pass("10 seconds")
+      yield* stopped.join
+      const { results } = yield* resume(built)
+      assert.strictEqual(results["a"]?.output, "a")
+      assert.lengthOf(yield* one.calls, 1)
+    }).pipe(memory)
+  )
+
   it.effect("R-501 that interrupts work has interrupted it, which is told, and the run goes on", () =>
     Effect.gen(function* () {
       const { layer, told } = logged()

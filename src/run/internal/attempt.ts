@@ -257,7 +257,15 @@ export const attempt = (
       const job = jobOf()
       const timed = { out: false }
       const named = { attempt, dispatch, task, _tag: "Attempt", worker: post.seat.name, waitMillis } as const
-      return restore(seen(named, carry(member, job, timed), job, timed, trace))
+      // What the work has brought counts, although what is around it may not be over when it is interrupted.
+      const kept = Effect.map(carry(member, job, timed), (answer) => {
+        if (job.exit !== undefined && Exit.isSuccess(job.exit)) trace.finished.answer = answer
+        return answer
+      })
+      return Effect.map(restore(seen(named, kept, job, timed, trace)), (answer) => {
+        delete trace.finished.answer
+        return answer
+      })
     }
     const free = restore(post.free.take)
     const taken = (given: (member: Member) => Effect.Effect<Answer>) =>
