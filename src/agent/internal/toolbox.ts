@@ -362,6 +362,9 @@ export class Toolbox<R> {
   }
 }
 
+/** What a gate, or people, said of an effect that was not let be done. */
+const forbidden: ReadonlySet<string> = new Set(["denied", "rejected", "expired", "withdrawn"])
+
 /** What the end of a call means. */
 const endOf = (exit: Exit.Exit<unknown, unknown>): Ended => {
   if (Exit.isSuccess(exit)) return { outcome: "accepted" }
@@ -370,7 +373,8 @@ const endOf = (exit: Exit.Exit<unknown, unknown>): Ended => {
   if (error instanceof BudgetExceeded) return { outcome: "budget-exceeded", kind: "exhausted", reason }
   if (error instanceof Effects.EffectError) {
     // Where nobody let it be done, nothing has failed.
-    return error.reason === "denied" ? { outcome: "denied" } : { outcome: "failed", kind: "defect", reason }
+    if (forbidden.has(error.reason)) return { outcome: "denied" }
+    return { outcome: "failed", kind: Failure.kindOf(error) ?? "defect", reason }
   }
   const outcome = Cause.isTimeoutError(error) ? "timed-out" : "failed"
   return { outcome, kind: Failure.kindOf(error) ?? (outcome === "failed" ? "defect" : "transient"), reason }

@@ -14,6 +14,7 @@ import type { Answer } from "../RunState.ts"
 import type { Asking } from "./consulting.ts"
 import type { Hands } from "./hands.ts"
 import { aggregated, deliveries, mergeGroup, mergeOf } from "./merging.ts"
+import { inOffice } from "./observing.ts"
 import { type Problem, sentences, shorten, shortened, show } from "./problems.ts"
 import { termed } from "./proposing.ts"
 import { openAtTheEnd } from "./wholly.ts"
@@ -205,5 +206,5 @@ const reconciled = (
       const value = { reconcile: { [field]: answer as Schema.Json } }
       return Effect.succeed({ answer: value, note: `${field} is decided` })
     }),
-    Effect.provideContext(office.context)
+    (asked) => inOffice(asked, office.context)
   )

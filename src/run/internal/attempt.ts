@@ -179,7 +179,7 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
  *
  * **Details**
  *
- * - `observing`: who sees it; `interrupted`: what an interruption means. `stands`: an answer as it counts.
+ * - `observing`: who sees it; `interrupted`: what an interruption of it means. `stands`: an answer as it counts.
  * - `around`: what is done about its work as a whole. `pulse`: its signs of life. `late`: called when work that was left behind ends after all.
  *
  * @since 0.1.0
@@ -212,6 +212,9 @@ const stop = (staff: Staff, post: Post, member: Member, job: Job, trace: Trace):
     job.late = trace.late
   })
 
+const isLate = (reason: Cause.Reason<Actor.ActorFailure>): boolean =>
+  Cause.isFailReason(reason) && reason.error._tag === "AskTimeout"
+
 /**
  * Makes one attempt. When it is interrupted or timed out, the work is interrupted too, and this waits for it. What the work
  * had brought before it could be interrupted is left in `finished`.
@@ -227,15 +230,18 @@ export const attempt = (
   trace: Trace
 ): Effect.Effect<Answer> =>
   Effect.uninterruptibleMask((restore) => {
-    const carry = (member: Member): Effect.Effect<Answer> => {
-      const job = new Job(trace.around(work))
+    const carry = (member: Member, job: Job, timed = { out: false }): Effect.Effect<Answer> => {
       const { attemptTimeout } = post.seat.worker
       return restore(
         Effect.catchTag(give(member, job, attemptTimeout), "AskTimeout", (late) =>
           goOn(job, Duration.toMillis(attemptTimeout), trace.pulse, late)
         )
       ).pipe(
-        Effect.onExit(() => (job.exit !== undefined ? Effect.void : stop(staff, post, member, job, trace))),
+        Effect.onExit((exit) => {
+          if (job.exit !== undefined) return Effect.void
+          timed.out = Exit.isFailure(exit) && exit.cause.reasons.some(isLate)
+          return stop(staff, post, member, job, trace)
+        }),
         Effect.flatMap(() => restore(ofJob(post, task, job, judge))),
         Effect.catch((error) => ofActorFailure(staff, post, job, error)),
         Effect.onInterrupt(() => {
@@ -246,20 +252,39 @@ export const attempt = (
         })
       )
     }
-    const watched = (member: Member, waitMillis: number) =>
-      seen({ attempt, dispatch, task, _tag: "Attempt", worker: post.seat.name, waitMillis }, carry(member), trace)
+    const jobOf = () => new Job(trace.around(work))
+    const watched = (member: Member, waitMillis: number) => {
+      const job = jobOf()
+      const timed = { out: false }
+      const named = { attempt, dispatch, task, _tag: "Attempt", worker: post.seat.name, waitMillis } as const
+      // What the work has brought counts, although what is around it may not be over when it is interrupted.
+      const kept = Effect.map(carry(member, job, timed), (answer) => {
+        if (job.exit !== undefined && Exit.isSuccess(job.exit)) trace.finished.answer = answer
+        return answer
+      })
+      return Effect.map(restore(seen(named, kept, job, timed, trace)), (answer) => {
+        delete trace.finished.answer
+        return answer
+      })
+    }
     const free = restore(post.free.take)
     const taken = (given: (member: Member) => Effect.Effect<Answer>) =>
       Effect.flatMap(free, (member) => Effect.onExit(given(member), () => Effect.sync(() => post.free.put(member))))
-    if (trace.observing.isNobody) return taken(carry)
+    if (trace.observing.isNobody) return taken((member) => carry(member, jobOf()))
     return Clock.clockWith((clock) => {
       const since = clock.currentTimeMillisUnsafe()
       return taken((member) => watched(member, clock.currentTimeMillisUnsafe() - since))
     })
   })
 
-/** Does an attempt with whoever sees it. */
-const seen = (work: Work, effect: Effect.Effect<Answer>, trace: Trace): Effect.Effect<Answer> => {
+/** Does an attempt with whoever sees it. What is interrupted inside of its work is, unless the work as a whole is, left out. */
+const seen = (
+  work: Work,
+  effect: Effect.Effect<Answer>,
+  job: Job,
+  timed: { readonly out: boolean },
+  trace: Trace
+): Effect.Effect<Answer> => {
   const endOf = (answer: Answer): Ended => {
     const { outcome, result } = trace.stands(answer)
     const { error } = result
@@ -267,9 +292,13 @@ const seen = (work: Work, effect: Effect.Effect<Answer>, trace: Trace): Effect.E
   }
   return trace.observing.around(
     work,
-    effect,
+    Effect.uninterruptible(effect),
     (exit) => (Exit.isSuccess(exit) ? endOf(exit.value) : { outcome: "crashed", kind: "defect" }),
-    () => (trace.finished.answer === undefined ? trace.interrupted() : endOf(trace.finished.answer))
+    () => (trace.finished.answer === undefined ? trace.interrupted() : endOf(trace.finished.answer)),
+    () => {
+      if (!job.cancelled) return { outcome: "cancelled" }
+      return timed.out ? { outcome: "timed-out", kind: "transient" } : trace.interrupted()
+    }
   )
 }
 

@@ -12,7 +12,7 @@ import { Redaction } from "../../Redaction.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { applyEvent, type Draft } from "./apply.ts"
 import { commit, toRecord } from "./log.ts"
-import { attend } from "./observing.ts"
+import { attended } from "./observing.ts"
 import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { relayed, submitted } from "./submitting.ts"
@@ -50,12 +50,14 @@ export const clear = Effect.fnUntraced(function* (
   }
   const handled = commands.map(({ id }) => id)
   if (events.length === 0) return yield* journal.discard(handled)
-  const observing = yield* attend(run.run)
-  if (!observing.isNobody) {
+  const write = commit(journal, { run: run.run, expected, events: events.map(toRecord), handled })
+  yield* attended(run.run, (observing) => {
+    if (observing.isNobody) return write
     const known = Effect.provideService(foldRun(run.run, observing.recall), Journal.Journal, journal)
-    yield* Effect.ignore(known)
-  }
-  yield* commit(journal, { run: run.run, expected, events: events.map(toRecord), handled })
-  observing.happened(events)
-  observing.end()
+    return Effect.matchEffect(known, {
+      // O2
+      onFailure: () => write,
+      onSuccess: () => Effect.uninterruptible(Effect.map(write, () => observing.happened(events)))
+    })
+  })
 })

@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
+import * as Failure from "../../Failure.ts"
 import * as Journal from "../../journal/Journal.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Autonomy from "../Autonomy.ts"
@@ -27,11 +28,12 @@ import { notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
 import { commit, fromRecord, refusal, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
-import { attend, traceOf } from "./observing.ts"
+import { attended, type Observing, traceOf } from "./observing.ts"
 import { owned } from "./plain.ts"
 import { Name, nameOf, Principal } from "./principals.ts"
 import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
+import { reasonOf } from "./reasons.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
 import {
@@ -201,36 +203,39 @@ const write = Effect.fnUntraced(function* (
   run: string,
   news: FromOutside
 ): Effect.fn.Return<Heard, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
-  const rules = yield* Redaction
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
-    const observing = yield* attend(run)
-    const { state } = yield* foldRun(run, observing.recall)
-    const expected = state.version
-    const eligible = yield* eligibleFor(state, news)
-    const at = Math.floor(yield* Clock.currentTimeMillis)
-    const { event: made, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
-    if (made === undefined) return heard
-    // Why it does not count may say more than was said.
-    const event = redacted(made, rules)
-    const listed = new Listed(state)
-    const next = applySaid(state, event)
-    if (typeof next === "string") return { _tag: "Refused", because: "invalid", reason: next }
-    const written = yield* commit(journal, {
-      run,
-      expected,
-      events: [toRecord(event)],
-      ...listed.changes(next)
-    }).pipe(
-      Effect.as(true),
-      Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))
+    const heard = yield* attended(run, (observing) => writeOnce(journal, run, news, observing)).pipe(
+      Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.undefined : Effect.fail(conflict)))
     )
-    if (written) observing.happened([event])
-    observing.end()
-    if (!written) continue
-    yield* journal.announce
-    return heard
+    if (heard !== undefined) return heard
   }
+})
+
+const writeOnce = Effect.fnUntraced(function* (
+  journal: Journal.Journal["Service"],
+  run: string,
+  news: FromOutside,
+  observing: Observing
+): Effect.fn.Return<Heard, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
+  const rules = yield* Redaction
+  const { state } = yield* foldRun(run, observing.recall)
+  const expected = state.version
+  const eligible = yield* eligibleFor(state, news)
+  const at = Math.floor(yield* Clock.currentTimeMillis)
+  const { event: made, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
+  if (made === undefined) return heard
+  // Why it does not count may say more than was said.
+  const event = redacted(made, rules)
+  const listed = new Listed(state)
+  const next = applySaid(state, event)
+  if (typeof next === "string") return { _tag: "Refused", because: "invalid", reason: next }
+  yield* commit(journal, { run, expected, events: [toRecord(event)], ...listed.changes(next) }).pipe(
+    Effect.map(() => observing.happened([event])),
+    Effect.uninterruptible
+  )
+  yield* journal.announce
+  return heard
 })
 
 /** What somebody says as an event, without what is only known here. */
@@ -393,7 +398,8 @@ const currentTrace: Effect.Effect<{ readonly trace?: string }> = Effect.map(
 const endOf = (exit: Exit.Exit<unknown, { readonly _tag: string }>): Ended => {
   if (Exit.isSuccess(exit)) return { outcome: "accepted" }
   const error = exit.cause.reasons.find(Cause.isFailReason)?.error
-  return error?._tag === "CommandRefused" ? { outcome: "refused" } : { outcome: "failed", kind: "defect" }
+  if (error?._tag === "CommandRefused") return { outcome: "refused" }
+  return { outcome: "failed", kind: Failure.kindOf(error) ?? "defect", reason: reasonOf(Cause.squash(exit.cause)) }
 }
 
 const without = (fields: object): object =>
@@ -473,15 +479,12 @@ export const decide = (
     }
     const answer = own === undefined ? {} : { answer: own.success }
     const decision = { _tag: "ReviewDecided", ...rest, ...by, ...answer, note } as const
-    return Effect.flatMap(attend(run), (observing) => {
+    return attended(run, (observing) => {
       if (observing.isNobody) return command(options?.office, run, decision)
       const traced = Effect.flatMap(currentTrace, (trace) => command(options?.office, run, { ...decision, ...trace }))
       const seen = observing.around({ _tag: "Decision", review: decision.review }, traced, endOf)
       // What is known of the question is of use to who looks at the answer, and no condition for it.
-      return Effect.ensuring(
-        Effect.andThen(Effect.ignore(foldRun(run, observing.recall)), seen),
-        Effect.sync(() => observing.end())
-      )
+      return Effect.andThen(Effect.ignore(foldRun(run, observing.recall)), seen)
     })
   })
 

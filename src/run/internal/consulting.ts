@@ -24,10 +24,11 @@ import { type Evidence, Usage } from "../Result.ts"
 import { PlannedTask, type Purpose } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
 import { knownAs } from "./closest.ts"
+import type { Watched } from "./dispatch.ts"
 import { isRecord } from "./given.ts"
 import { beyond } from "./limiting.ts"
 import type { News } from "./news.ts"
-import type { Observing } from "./observing.ts"
+import { inOffice } from "./observing.ts"
 import { owned } from "./plain.ts"
 import {
   joined,
@@ -41,6 +42,7 @@ import {
   show,
   thrown
 } from "./problems.ts"
+import { reasonOf } from "./reasons.ts"
 
 /** A choice that is to be asked for. */
 export interface Asking {
@@ -68,7 +70,7 @@ export const askCoordinator = (
           { answer: Schema.Json; note: string },
           unknown
         >)
-  ).pipe(Effect.provideContext(context))
+  ).pipe((asked) => inOffice(asked, context))
 
 /** A task that is split, planned anew or followed up makes at most so many. */
 const most = 50
@@ -226,26 +228,31 @@ const patience = "2 minutes"
 const late = Failure.transient(`no answer within ${patience}`)
 
 /** What the end of asking means. */
-const endOf = (exit: Exit.Exit<unknown, unknown>): Ended => {
-  if (Exit.isSuccess(exit)) return { outcome: "accepted" }
-  const kind = Failure.classify(exit.cause).kind ?? "defect"
-  return {
-    outcome: exit.cause.reasons.some((each) => Cause.isFailReason(each) && each.error === late)
-      ? "timed-out"
-      : "failed",
-    kind
+const endOf =
+  (classifier: (error: unknown) => Failure.Kind | undefined) =>
+  (exit: Exit.Exit<{ readonly answer: unknown }, unknown>): Ended => {
+    if (Exit.isSuccess(exit)) {
+      const own = owned(exit.value.answer, "the answer")
+      if (EffectResult.isSuccess(own)) return { outcome: "accepted" }
+      return { outcome: "failed", kind: "malformed", reason: sentence(own.failure) }
+    }
+    const { error, kind = "defect" } = Failure.classify(exit.cause, classifier)
+    return { outcome: error === late ? "timed-out" : "failed", kind, reason: reasonOf(error) }
   }
-}
 
 /** Asks, and tells what came of it. */
 export const ask = (
   { effect, ...asked }: Asking,
   tell: (news: News) => void,
-  observing: Observing
+  { interrupted, observing }: Watched
 ): Effect.Effect<void> => {
   const { consult, subject } = asked
   const asking = Effect.timeoutOrElse(effect, { duration: patience, orElse: () => Effect.fail(late) })
-  const seen = observing.around({ ...asked, _tag: "Choice" }, asking, endOf, () => ({ outcome: "suspended" }))
+  const seen = observing.isNobody
+    ? asking
+    : Effect.flatMap(Failure.Classifier, (classifier) =>
+        observing.around({ ...asked, _tag: "Choice" }, asking, endOf(classifier), interrupted)
+      )
   return Effect.matchCauseEffect(seen, {
     onSuccess: ({ answer, note, usage }) =>
       Effect.sync(() => {

@@ -35,7 +35,7 @@ import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
 import type { News } from "./news.ts"
-import type { Observing } from "./observing.ts"
+import { alone, type Observing } from "./observing.ts"
 import type { Sources } from "./orders.ts"
 import { store } from "./outputs.ts"
 import { Outside } from "./outside.ts"
@@ -204,7 +204,7 @@ export class Executor {
       if (live.has(this.page.place.run)) return Effect.fail(busy())
       if (this.office.closed())
         return Effect.die(new Error(`Run: the office that ${this.page.place.run} was given to is closed`))
-      this.underway.context = context
+      this.underway.context = alone(context)
       this.telling.open(Context.get(context, Notifier))
       this.seeking.begin(Context.get(context, Reviewers))
       const listening = health.changes((change) => this.heard(changed(change)))
@@ -253,7 +253,6 @@ export class Executor {
 
   /** Nobody listens any more: who still waits for an answer has to look elsewhere. */
   private dismiss(): void {
-    this.page.place.observing.end()
     this.inbox.close()
     this.voices.dismiss()
     Deferred.doneUnsafe(this.over, Exit.void)

@@ -18,6 +18,7 @@ import { tellWarning } from "../../internal/telling.ts"
 import { type Around, type Attendance, type Beginning, type Ended, Inside, Observers, type Work } from "../Observer.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { sealed } from "./plain.ts"
+import { surrounded } from "./surrounding.ts"
 
 /** What was put around work and has to reach it where it is done, in a fiber of the staff. */
 export const Handed = Context.Reference<Context.Context<never> | undefined>("espalier/run/internal/observing/Handed", {
@@ -34,13 +35,30 @@ const added = (inner: Context.Context<never>, outer: Context.Context<never>): Co
   return Context.makeUnsafe(map)
 }
 
+/**
+ * Does something with the services of an office, and with what was put around it.
+ *
+ * @since 0.1.0
+ */
+export const inOffice = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+  office: Context.Context<never>
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Handed, (handed) =>
+    Effect.provideContext(effect, handed === undefined ? office : Context.merge(office, handed))
+  )
+
+/** A context without anything that was put around the work that goes on in it: what begins in it is no part of that. */
+export const alone = <R>(context: Context.Context<R>): Context.Context<R> =>
+  Context.omit(Inside, Handed)(context) as Context.Context<R>
+
 /** @since 0.1.0 */
 export class Observing {
   private readonly run: string
   private readonly attending: ReadonlyArray<Attendance>
   private readonly context: Context.Context<never>
-  /** Each part of an observer is told of once. */
-  private readonly told = new Set<string>()
+  /** What was told of each observer: each part of it is told of once. */
+  private readonly told = new Map<unknown, Set<string>>()
 
   constructor(run: string, attending: ReadonlyArray<Attendance>, context: Context.Context<never>) {
     this.run = run
@@ -54,43 +72,46 @@ export class Observing {
 
   /** Shows an event that was in the journal before. */
   readonly recall = (event: RunEvent): void => {
-    for (const each of this.attending) this.guarded("recall", () => each.recall?.(event))
+    if (this.isNobody) return
+    const shown = sealed(event)
+    this.each("recall", (one) => one.recall?.(shown))
   }
 
-  /** Somebody begins to carry the run out. Answers with what is to be written of it. */
+  /** Somebody begins to carry the run out. Answers with what is to be written of it: what the first says who says anything. */
   begin(beginning: Beginning): { readonly trace?: string } {
-    let trace: string | undefined
-    for (const each of this.attending) {
-      this.guarded("begin", () => {
-        trace ??= each.begin?.(beginning)?.trace
-      })
-    }
-    return trace === undefined || !isTrace(trace) ? {} : { trace }
+    const traces: Array<string> = []
+    this.each("begin", (one) => {
+      const trace: unknown = one.begin?.(beginning)?.trace
+      if (isTrace(trace)) traces.push(trace)
+    })
+    const [trace] = traces
+    return trace === undefined ? {} : { trace }
   }
 
   /** Shows events that are in the journal now. */
   happened(events: ReadonlyArray<RunEvent>): void {
     if (this.isNobody) return
     const shown = sealed([...events])
-    for (const each of this.attending) this.guarded("happened", () => each.happened?.(shown))
+    this.each("happened", (one) => one.happened?.(shown))
   }
 
   end(): void {
-    for (const each of this.attending) this.guarded("end", () => each.end?.())
+    this.each("end", (one) => one.end?.())
   }
 
-  /** Does work with what its observers put around it. `interrupted`: what an interruption means here. */
+  /** Does work with what its observers put around it. `interrupted`: what an interruption means here, and inside of it. */
   readonly around = <A, E, R>(
     work: Work,
     effect: Effect.Effect<A, E, R>,
     ended: (exit: Exit.Exit<A, E>) => Ended,
-    interrupted: () => Ended = () => ({ outcome: "cancelled" })
+    interrupted: () => Ended = () => ({ outcome: "cancelled" }),
+    within: () => Ended = interrupted
   ): Effect.Effect<A, E, R> => {
-    const around = this.attending.flatMap((each) => (each.around === undefined ? [] : [each.around]))
+    const around = this.attending.filter((one) => one.around !== undefined)
     if (around.length === 0) return effect
     const means = (exit: Exit.Exit<A, E>): Ended =>
       Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? interrupted() : ended(exit)
-    const inside: Around = (work, effect, ended) => this.around(work, effect, ended, interrupted)
+    const inside: Around = (work, effect, ended) => this.around(work, effect, ended, within)
     return Effect.contextWith((outer: Context.Context<never>) => {
       const handing = Effect.contextWith((inner: Context.Context<never>) =>
         Effect.provideService(
@@ -99,52 +120,32 @@ export class Observing {
           inside
         )
       )
-      return around.reduceRight<Effect.Effect<A, E, R>>((inner, each) => this.one(each, work, inner, means), handing)
+      return around.reduceRight<Effect.Effect<A, E, R>>(
+        (inner, one) =>
+          surrounded(
+            (effect) => one.around?.(work, effect, means),
+            inner,
+            (error) => this.trouble("around", error, one)
+          ),
+        handing
+      )
     })
   }
 
-  private one<A, E, R>(
-    around: Around,
-    work: Work,
-    effect: Effect.Effect<A, E, R>,
-    ended: (exit: Exit.Exit<A, E>) => Ended
-  ): Effect.Effect<A, E, R> {
-    return Effect.suspend(() => {
-      let begun = false
-      let exit: Exit.Exit<A, E> | undefined
-      const tracked = Effect.suspend(() => {
-        if (begun) return Effect.die(new Error("an observer has work done more than once")) // B2
-        begun = true
-        return Effect.onExit(effect, (own) => Effect.sync(() => void (exit = own)))
-      })
-      const wrapped = this.guarded("around", () => around(work, tracked, ended))
-      if (wrapped === undefined) return effect
-      // B1
-      const after = (given: Exit.Exit<A, E>): Effect.Effect<A, E, R> => {
-        if (exit !== undefined) return exit
-        if (Exit.isFailure(given) && (begun || Cause.hasInterrupts(given.cause))) return given
-        this.trouble("around", Exit.isFailure(given) ? Cause.squash(given.cause) : new Error("it left the work out"))
-        return effect
+  private each(what: string, call: (one: Attendance) => void): void {
+    for (const one of this.attending) {
+      try {
+        call(one)
+      } catch (error) {
+        this.trouble(what, error, one)
       }
-      return Effect.matchCauseEffect(wrapped, {
-        onFailure: (cause) => after(Exit.failCause(cause)),
-        onSuccess: (value) => after(Exit.succeed(value))
-      })
-    })
-  }
-
-  private guarded<A>(what: string, call: () => A): A | undefined {
-    try {
-      return call()
-    } catch (error) {
-      this.trouble(what, error)
-      return undefined
     }
   }
 
-  trouble(what: string, error: unknown): void {
-    if (this.told.has(what)) return
-    this.told.add(what)
+  trouble(what: string, error: unknown, of: unknown): void {
+    const told = this.told.get(of) ?? new Set()
+    if (told.has(what)) return
+    this.told.set(of, told.add(what))
     const warning = tellWarning(`Observer: ${what} of an observer of ${this.run} failed, which changes nothing`, error)
     Effect.runSyncExitWith(this.context)(warning)
   }
@@ -158,31 +159,44 @@ export const traceOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): { readonl
 
 /** What is written is what it is to be, whatever an observer answers with. */
 const isTrace = (trace: unknown): trace is string =>
-  typeof trace === "string" && /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.test(trace)
+  typeof trace === "string" && /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/.test(trace)
 
 /** A run that nobody attends to. */
 export const nobody = new Observing("", [], Context.empty())
 
-/**
- * Has the observers around attend to a run.
- *
- * @since 0.1.0
- */
-export const attend = (run: string): Effect.Effect<Observing> =>
+const attend = (run: string): Effect.Effect<Observing> =>
   Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => {
       const observers = Context.get(context, Observers)
       if (observers.length === 0) return nobody
       const attending: Array<Attendance> = []
       const observing = new Observing(run, attending, context)
-      for (const { attend } of observers) {
-        if (attend === undefined) continue
+      for (const observer of observers) {
         try {
-          attending.push(attend(run))
+          const attendance = observer.attend?.(run)
+          if (attendance !== undefined) attending.push(attendance)
         } catch (error) {
-          observing.trouble("attend", error)
+          observing.trouble("attend", error, observer)
         }
       }
       return observing
     })
+  )
+
+/**
+ * Has the observers around attend to a run for as long as something is done with it.
+ *
+ * @since 0.1.0
+ */
+export const attended = <A, E, R>(
+  run: string,
+  use: (observing: Observing) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(attend(run), (observing) =>
+    observing.isNobody
+      ? use(observing)
+      : Effect.onExit(
+          Effect.suspend(() => use(observing)),
+          () => Effect.sync(() => observing.end())
+        )
   )

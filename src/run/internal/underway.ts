@@ -44,6 +44,7 @@ export class Underway {
   private readonly fibers = new Map<string, Fiber.Fiber<void>>()
   private readonly asked = new Map<string, { readonly subject: string; readonly fiber: Fiber.Fiber<void> }>()
   private readonly alive = new Set<Fiber.Fiber<void>>()
+  private stopping = false
 
   constructor(staff: Staff, state: () => RunState, tell: (news: News) => void, observing: Observing) {
     this.staff = staff
@@ -64,7 +65,8 @@ export class Underway {
       if (fiber.pollUnsafe() === undefined) this.fibers.set(beginning.order.dispatch, fiber)
     }
     for (const each of askings) {
-      const fiber = this.fork(ask(each, this.tell, this.observing))
+      const interrupted = (): Ended => ({ outcome: this.stopping ? "suspended" : "cancelled" })
+      const fiber = this.fork(ask(each, this.tell, { observing: this.observing, interrupted }))
       this.asked.set(each.consult, { subject: each.subject, fiber })
     }
     for (const id of recalls) this.fibers.get(id)?.interruptUnsafe()
@@ -97,9 +99,10 @@ export class Underway {
   }
 
   /** Interrupts everything, and waits until it has stopped. */
-  readonly interrupt: Effect.Effect<void> = Effect.suspend(() =>
-    this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
-  )
+  readonly interrupt: Effect.Effect<void> = Effect.suspend(() => {
+    this.stopping = true
+    return this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
+  })
 
   /** Has something done beside the run, as long as that is carried out. */
   readonly beside = (effect: Effect.Effect<void>): void => void this.fork(effect)
@@ -126,10 +129,8 @@ export class Underway {
     const finished: Finished = {}
     const watched = { observing: this.observing, interrupted: () => this.interruption(beginning) }
     return dispatch(this.staff, post, order, work, terms, this.tell, finished, watched).pipe(
-      // A run never waits for a dispatch that cannot report.
-      Effect.catchCause((cause) =>
-        Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.lost(beginning, cause))
-      ),
+      // A run never waits for a dispatch that cannot report. One that is interrupted from here does not come here.
+      Effect.catchCause((cause) => Effect.sync(() => this.lost(beginning, cause))),
       // What had finished when it was called back is kept.
       Effect.onInterrupt(() =>
         finished.answer === undefined
