@@ -286,8 +286,10 @@ describe("desks", () => {
       assert.deepStrictEqual(yield* state("d.one"), ["d.one closed"])
       office.health.trip("d.one", 0, "it is ill")
       assert.deepStrictEqual(yield* values("espalier.breaker.transitions"), { "d.one closed open": 1 })
-      // What changes nothing about calls is no change.
-      office.health.trip("d.one", 0, "it is still ill")
+      // It is out of use for another reason now, which changes nothing about calls.
+      office.health.withdraw("d.one", 0, { by: "ann", reason: "it is repaired" })
+      assert.deepStrictEqual(yield* values("espalier.breaker.transitions"), { "d.one closed open": 1 })
+      office.health.restore("d.one", 0, "ann")
       assert.deepStrictEqual(yield* state("d.one"), ["d.one open"])
       yield* pass("10 minutes")
       assert.deepStrictEqual(yield* state("d.one"), ["d.one half_open"])
