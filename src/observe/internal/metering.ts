@@ -17,7 +17,7 @@ import { standing } from "../../run/Health.ts"
 import type { Attendance, Ended, Observer, Work } from "../../run/Observer.ts"
 import * as Office from "../../run/Office.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
-import type { Event, Tree } from "../../Tree.ts"
+import type { Tree } from "../../Tree.ts"
 import { Board } from "./board.ts"
 import { CardinalityGuard } from "./cardinality.ts"
 import { byKey, type Profile } from "./catalogue.ts"
@@ -42,18 +42,6 @@ export interface Settings {
 
 /** States of tasks that are not over. */
 const states = ["queued", "ready", "running", "awaiting_review"] as const
-
-/** Events after which other nodes may be there. */
-const structural: ReadonlySet<Event["_tag"]> = new Set<Event["_tag"]>([
-  "Starting",
-  "Started",
-  "Ignored",
-  "StartFailed",
-  "Exited",
-  "Removed",
-  "Replaced",
-  "Missed"
-])
 
 /** @since 0.1.0 */
 export class Metering {
@@ -100,7 +88,7 @@ export class Metering {
       const watching = Stream.runForEachArray(tree.events, (events) =>
         Effect.sync(() => {
           for (const event of events) this.record(measures.happened(event))
-          if (events.some(({ _tag }) => structural.has(_tag))) this.board.refresh()
+          if (measures.takeChanged()) this.board.refresh()
         })
       )
       yield* Effect.forkScoped(Effect.ensuring(watching, Effect.sync(remove)), { startImmediately: true })

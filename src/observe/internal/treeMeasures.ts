@@ -5,6 +5,8 @@
  *
  * - T1. What is known of a node is forgotten when the node is removed: a tree whose children come and go needs no more memory
  *   than its children do.
+ * - T2. Whoever has the gauges of a tree hears when there may be a kind of node that was not there, or none any more of one that was;
+ *   of the second of a kind they hear nothing.
  *
  * @since 0.1.0
  */
@@ -49,13 +51,42 @@ const errorIn = (cause: Cause.Cause<unknown>): string => {
 
 /** @since 0.1.0 */
 export class TreeMeasures {
-  private root: Known
+  private readonly root: Known
+  /** how many nodes there are of each kind */
+  private readonly kinds = new Map<string, number>()
+  private changed = false
   /** How a node that is not known yet stands; `undefined` when it is gone already. */
   private readonly look: (path: ReadonlyArray<string>) => Snapshot | undefined
 
   constructor(root: Snapshot, look: (path: ReadonlyArray<string>) => Snapshot | undefined) {
     this.root = knownOf(root, "")
     this.look = look
+    this.arrived(this.root)
+    this.changed = false
+  }
+
+  /** Whether there may be other kinds of nodes than when this was asked before. T2 */
+  takeChanged(): boolean {
+    const { changed } = this
+    this.changed = false
+    return changed
+  }
+
+  private arrived(known: Known): void {
+    const before = this.kinds.get(known.path) ?? 0
+    this.kinds.set(known.path, before + 1)
+    if (before === 0) this.changed = true
+    for (const child of known.children.values()) this.arrived(child)
+  }
+
+  private gone(known: Known): void {
+    const left = (this.kinds.get(known.path) ?? 1) - 1
+    if (left > 0) this.kinds.set(known.path, left)
+    else {
+      this.kinds.delete(known.path)
+      this.changed = true
+    }
+    for (const child of known.children.values()) this.gone(child)
   }
 
   /** How many nodes are known. */
@@ -67,6 +98,10 @@ export class TreeMeasures {
 
   happened(event: Event): ReadonlyArray<Measurement> {
     switch (event._tag) {
+      case "Starting":
+      case "Ignored":
+        this.find(event.path)
+        return nothing
       case "Started": {
         const known = this.find(event.path)
         if (known !== undefined) known.startedAt = event.at
@@ -88,7 +123,11 @@ export class TreeMeasures {
       }
       case "DeadLetter":
         return this.deadLetter(event.path, event.reason)
+      case "Replaced":
+        this.changed = true
+        return nothing
       case "Missed":
+        this.changed = true
         return [
           measured("espalier.telemetry.dropped", event.count, {
             [a.signal]: "tree_event",
@@ -96,7 +135,7 @@ export class TreeMeasures {
           })
         ]
       case "Removed":
-        this.parentOf(event.path)?.children.delete(event.path.at(-1)!) // T1
+        this.removed(event.path)
         return nothing
       default:
         return nothing
@@ -110,7 +149,10 @@ export class TreeMeasures {
     known.error = reason._tag === "Normal" ? undefined : errorOfExit(reason)
     known.startedAt = undefined
     // What came at run time is gone with the incarnation of its supervisor. T1
-    if (kind === "supervisor") known.children.clear()
+    if (kind === "supervisor") {
+      for (const child of known.children.values()) this.gone(child)
+      known.children.clear()
+    }
     // Whoever reads late may know of the next incarnation only.
     if (startedAt === undefined || startedAt > at) return nothing
     return [
@@ -119,6 +161,15 @@ export class TreeMeasures {
         [a.exitReason]: exits[reason._tag]
       })
     ]
+  }
+
+  private removed(path: ReadonlyArray<string>): void {
+    const siblings = this.parentOf(path)?.children
+    const id = path.at(-1)!
+    const known = siblings?.get(id)
+    if (known === undefined) this.changed = true
+    else this.gone(known)
+    siblings?.delete(id) // T1
   }
 
   private restarting(path: ReadonlyArray<string>, strategy: string): ReadonlyArray<Measurement> {
@@ -157,6 +208,7 @@ export class TreeMeasures {
         const snapshot = this.look(path.slice(0, depth + 1))
         if (snapshot === undefined) return undefined
         known.children.set(id, (child = knownOf(snapshot, known.path)))
+        this.arrived(child)
       }
       known = child
     }

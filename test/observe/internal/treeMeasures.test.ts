@@ -53,6 +53,23 @@ describe("TreeMeasures", () => {
     assert.strictEqual(measures.size, 2)
   })
 
+  it("R-502 tells of the first of a kind and of the last, and of none between", () => {
+    const measures = new TreeMeasures(pool(), (path) => one(path.at(-1)!))
+    const changes = (...events: ReadonlyArray<Tree.Event>) => {
+      for (const each of events) measures.happened(each)
+      return measures.takeChanged()
+    }
+    const starting = (id: string) => event(`root/pool/${id}`, 1, { _tag: "Starting", incarnation: 1 })
+    const removed = (id: string) => event(`root/pool/${id}`, 1, { _tag: "Removed" })
+    assert.isFalse(changes())
+    assert.isTrue(changes(starting("a")))
+    assert.isFalse(changes(starting("b"), starting("c"), removed("a"), removed("b")))
+    assert.isTrue(changes(removed("c")))
+    // Of what was not known it is not known either what it leaves behind.
+    assert.isTrue(changes(removed("d")))
+    assert.isTrue(changes(starting("e"), exited("root/pool", 2, { _tag: "Normal" })))
+  })
+
   it("R-502 a lifetime is from when a child became ready to its end, and unknown to whoever came late", () => {
     const measures = new TreeMeasures(pool(one("a")), () => node("root/pool/a", { since: 90_000 }))
     const lives = (at: number, reason: Tree.ExitReason = { _tag: "Normal" }) =>
