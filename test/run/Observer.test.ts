@@ -67,7 +67,7 @@ describe("what is shown", () => {
   it.effect("R-501 is frozen, live and recalled, so that who sees it changes nothing", () => {
     const { layer: logs, told } = logged()
     const change = (event: RunEvent.RunEvent) => {
-      if (event._tag === "Reported") (event.result as { output: unknown }).output = "changed"
+      if (event._tag === "Reported") (event as { note: string }).note = "changed"
     }
     const layer = Observer.layer({ attend: () => ({ recall: change, happened: (events) => events.forEach(change) }) })
     return Effect.gen(function* () {
@@ -239,7 +239,7 @@ describe("why a run is carried out", () => {
     return Effect.gen(function* () {
       const built = guarded(
         [Fake.worker("one", { otherwise: "done", risk: "high" }), Fake.worker("two", { otherwise: "two" })],
-        [task("a"), task("b", { worker: "d.two", after: "1 hour" } as never)]
+        [task("a"), task("b", { worker: "d.two", after: "1 hour" })]
       )
       yield* Run.start(built, { ...r1, waitFor: "1 second" })
       yield* say("approve")
@@ -277,6 +277,20 @@ describe("why a run is carried out", () => {
       assert.deepStrictEqual(causes(), ["start", cause])
       yield* isWhole(attendances)
     }).pipe(Effect.provide(layer), Effect.scoped, memory)
+  })
+
+  it.effect("R-501 D82 word beside a timer that is due", () => {
+    const { causes, layer } = watching()
+    return Effect.gen(function* () {
+      const journal = yield* Journal.Journal
+      const built = guarded([Fake.worker("one", { otherwise: "done" })], [task("a", { after: "1 hour" })])
+      yield* Run.start(built, { ...r1, waitFor: "1 second" })
+      const data = { from: "medium", to: "low", by: "ann", note: "careful" }
+      yield* journal.command({ run: "r1", type: "AutonomyChanged", at: 0, data })
+      yield* TestClock.adjust("1 hour")
+      yield* resume(built)
+      assert.deepStrictEqual(causes(), ["start", "message"])
+    }).pipe(Effect.provide(layer), memory)
   })
 
   it.effect("R-501 a notice that is owed", () => {

@@ -199,6 +199,18 @@ describe("what is told of a choice", () => {
     }).pipe(Effect.provide(layer), memory)
   })
 
+  it.effect("R-501 is that it failed where the answer is no data", () => {
+    const { ends, layer } = watching()
+    return Effect.gen(function* () {
+      const choose = () => Effect.succeed("a")
+      const router = Router.make({ tasks: [task("a")], choose, fallback: "a" })
+      const odd = { ...router, decide: () => Effect.succeed({ answer: () => "a", note: "" }) }
+      const built = deskOf([Fake.worker("one", { otherwise: "done" })], odd as never)
+      yield* elapse(Run.start(built, r1), "1 hour")
+      assert.deepInclude(ends[0], { of: "Choice r1/consult/1 route", outcome: "failed", kind: "malformed" })
+    }).pipe(Effect.provide(layer), memory)
+  })
+
   it.effect("R-501 waits with its run, and is cancelled where nobody needs it", () => {
     const { ends, layer } = watching()
     return Effect.gen(function* () {

@@ -277,7 +277,7 @@ export const attempt = (
     })
   })
 
-/** Does an attempt with whoever sees it. What is interrupted inside of its work is, unless the work as a whole is, left out. */
+/** Does an attempt with whoever sees it. What is interrupted inside of its work while that goes on is `cancelled`. */
 const seen = (
   work: Work,
   effect: Effect.Effect<Answer>,
