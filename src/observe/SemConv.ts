@@ -403,6 +403,53 @@ export const names = (profile: Profile = defaultProfile): Names => (profile === 
  */
 export const isGenAi = (attribute: string): boolean => attribute.startsWith("gen_ai.")
 
+const contents: ReadonlySet<string> = new Set([
+  ...Object.values(sharedContent),
+  "gen_ai.prompt.variable",
+  // Of earlier conventions.
+  "gen_ai.prompt",
+  "gen_ai.completion"
+])
+
+/**
+ * Whether an attribute carries what somebody wrote, in whatever profile.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isContent = (attribute: string): boolean =>
+  contents.has(attribute) || attribute.startsWith("gen_ai.prompt.variable.")
+
+/**
+ * Whether an attribute says how many tokens were used, in whatever profile.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isUsage = (attribute: string): boolean => attribute.startsWith("gen_ai.usage.")
+
+/** Names that others still write, and the keys of those that took their place. */
+const former: Readonly<Record<string, keyof Attributes>> = {
+  "gen_ai.system": "providerName",
+  "gen_ai.usage.prompt_tokens": "usageInput",
+  "gen_ai.usage.completion_tokens": "usageOutput",
+  "gen_ai.usage.cache_creation.input_tokens": "usageCacheWrite",
+  "gen_ai.usage.cache_write.input_tokens": "usageCacheWrite",
+  "gen_ai.workflow.name": "workflowName"
+}
+
+/**
+ * The name that a value has in a profile, for one that was written by another: by that of the other profile, or by one that was used
+ * before. Every other name is left as it is.
+ *
+ * @category conversions
+ * @since 0.1.0
+ */
+export const renamed = (attribute: string, { attributes }: Names): string => {
+  const key = Object.hasOwn(former, attribute) ? former[attribute] : undefined
+  return (key === undefined ? undefined : attributes[key]) ?? attribute
+}
+
 /**
  * One name, as it is listed.
  *

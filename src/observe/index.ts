@@ -3,4 +3,5 @@
  *
  * @since 0.1.0
  */
+export * as EspalierTracer from "./EspalierTracer.ts"
 export * as SemConv from "./SemConv.ts"
