@@ -254,9 +254,13 @@ const decorated = (
 /** A span that nobody exports, for when none can be made. */
 const unexported = (options: Options): Tracer.Span => new Tracer.NativeSpan({ ...options, sampled: false })
 
-/** A tracer that makes its spans by another one, and never fails. */
-export const decorate = (inner: Tracer.Tracer, settings: Settings): Tracer.Tracer =>
-  Tracer.make({
+/** What is within those that were decorated. */
+const within = new WeakMap<Tracer.Tracer, Tracer.Tracer>()
+
+/** A tracer that makes its spans by another one, and never fails. Of one that is decorated, it takes the place. */
+export const decorate = (given: Tracer.Tracer, settings: Settings): Tracer.Tracer => {
+  const inner = within.get(given) ?? given
+  const tracer = Tracer.make({
     span: (options) => {
       let context: Context.Context<never> = Context.empty()
       try {
@@ -277,3 +281,6 @@ export const decorate = (inner: Tracer.Tracer, settings: Settings): Tracer.Trace
     },
     ...(inner.context === undefined ? {} : { context: inner.context.bind(inner) })
   })
+  within.set(tracer, inner)
+  return tracer
+}

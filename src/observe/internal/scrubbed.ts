@@ -13,7 +13,8 @@ import * as Failure from "../../Failure.ts"
 import { errorTypeOfAi, errorTypeOfKind, type ErrorType } from "./errorTypes.ts"
 
 /** A name of a class or a tag; what looks like anything else may be a text. */
-const isName = (value: unknown): value is string => typeof value === "string" && /^[\w$./:@-]{1,100}$/.test(value)
+const isName = (value: unknown): value is string =>
+  typeof value === "string" && /^[A-Za-z_@~][\w$./:@-]{0,99}$/.test(value)
 
 const nameOf = (error: unknown): string => {
   if (!Predicate.isObjectKeyword(error)) return "Error"
