@@ -423,13 +423,13 @@ describe("EspalierTracer", () => {
             Effect.withSpan("outer"),
             Effect.provide(script.model),
             Effect.provide(EspalierTracer.layer()),
-            Effect.provideService(Tracer.Tracer, where === "none" ? collecting().tracer : broken(where)),
-            ownMetrics
+            Effect.provideService(Tracer.Tracer, where === "none" ? collecting().tracer : broken(where))
           )
           const fiber = yield* Effect.forkChild(Effect.all([program, drops]).pipe(ownMetrics))
           yield* TestClock.adjust("3 seconds")
-          const [result] = yield* Fiber.join(fiber)
+          const [result, counted] = yield* Fiber.join(fiber)
           assert.deepStrictEqual(result, ["Hello", true, 3_000])
+          assert.deepStrictEqual(Object.keys(counted), where === "none" ? [] : ["traces threw"])
         })
     )
 

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type * as Cause from "effect/Cause"
+import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -105,7 +105,7 @@ const carryOut = (job: Job, settings: Settings): Effect.Effect<void> =>
     Effect.onExit((exit) =>
       Effect.sync(() => {
         if (Exit.isSuccess(exit)) return
-        dropped("logs", "unreadable", job.context)
+        dropped("logs", Cause.hasInterruptsOnly(exit.cause) ? "timed_out" : "unreadable", job.context)
         job.told?.({})
       })
     )
