@@ -3,5 +3,7 @@
  *
  * @since 0.1.0
  */
+export * as EspalierTracer from "./EspalierTracer.ts"
 export * as Metrics from "./Metrics.ts"
 export * as RoutingQuality from "./RoutingQuality.ts"
+export * as SemConv from "./SemConv.ts"
