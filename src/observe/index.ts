@@ -4,3 +4,4 @@
  * @since 0.1.0
  */
 export * as Otlp from "./Otlp.ts"
+export * as Prometheus from "./Prometheus.ts"
