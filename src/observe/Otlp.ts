@@ -27,20 +27,22 @@
  * - A span is sent when it has ended. One that is open when the process is killed is lost.
  * - Metrics are totals: a newer snapshot takes the place of one that waits, and nothing is missed. With `temporality: "delta"`
  *   what is dropped is missing from the sums.
- * - Programs with the SDK of OpenTelemetry do not need this layer: `NodeSdk` of `@effect/opentelemetry` gives its tracer,
- *   meters and loggers to Effect. There, what waits and what is dropped is up to the SDK: take a `BatchSpanProcessor`, since
- *   an exporter behind a `SimpleSpanProcessor` is called by the program itself.
+ * - Programs with the SDK of OpenTelemetry have no need of this layer: `NodeSdk` of `@effect/opentelemetry` gives its tracer,
+ *   meters and loggers to Effect. What waits there and what is dropped is up to the SDK, so take a `BatchSpanProcessor`. An
+ *   exporter that throws would end the program, also at its end: `Bulkhead` is against that.
  *
  * ```ts no-run
- * import { NodeSdk } from "@effect/opentelemetry"
+ * import * as NodeSdk from "@effect/opentelemetry/NodeSdk"
  * import { BatchSpanProcessor, InMemorySpanExporter } from "@opentelemetry/sdk-trace-base"
+ * import { Bulkhead } from "espalier/observe"
  *
  * // In place of the exporter in memory: the one for your collector.
- * const layer = NodeSdk.layer(() => ({
+ * const sdk = NodeSdk.layer(() => ({
  *   resource: { serviceName: "order-desk" },
  *   spanProcessor: new BatchSpanProcessor(new InMemorySpanExporter()),
  *   shutdownTimeout: "3 seconds"
  * }))
+ * const telemetry = Bulkhead.around(sdk)
  * ```
  *
  * **Example** (A collector that is not there)

@@ -3,5 +3,6 @@
  *
  * @since 0.1.0
  */
+export * as Bulkhead from "./Bulkhead.ts"
 export * as Otlp from "./Otlp.ts"
 export * as Prometheus from "./Prometheus.ts"

@@ -19,11 +19,12 @@ export type Signal = "traces" | "metrics" | "logs"
  * **Details**
  *
  * - `queue_full`: more waits than may. `rejected`: the collector does not want it. `unreachable`: it was tried as often as it may
- *   be. `shutdown`: the process ended first. `unencodable`: it cannot be written as OTLP.
+ *   be. `shutdown`: the process ended first. `unencodable`: it cannot be written as OTLP. `thrown`: a tracer or a logger of others
+ *   has thrown.
  *
  * @since 0.1.0
  */
-export type Reason = "queue_full" | "rejected" | "unreachable" | "shutdown" | "unencodable"
+export type Reason = "queue_full" | "rejected" | "unreachable" | "shutdown" | "unencodable" | "thrown"
 
 const counter = Metric.counter("espalier.telemetry.dropped", {
   description: "What was not taken in, because somebody did not keep up or there were too many series.",

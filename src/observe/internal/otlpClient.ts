@@ -53,6 +53,12 @@ const unsent = ({ reason }: HttpClientError.HttpClientError): Sent => {
   return { _tag: "Again", why: why === undefined ? "no connection" : `no connection (${why})` }
 }
 
+const whyOf = (status: number): string => {
+  // A client that does not follow may show nothing of it.
+  const redirect = status === 0 || (status >= 300 && status <= 399)
+  return redirect ? "a redirect, which is not followed" : `HTTP ${status}`
+}
+
 const longestAnswer = 65_536
 
 const counts = ["rejectedSpans", "rejectedDataPoints", "rejectedLogRecords"]
@@ -104,7 +110,7 @@ export const send = (
       const body = isRead(response) ? yield* Effect.orElseSucceed(response.text, () => "") : ""
       return { _tag: what, rejected: rejectedOf(body) } as const
     }
-    const why = `HTTP ${response.status}`
+    const why = whyOf(response.status)
     if (what === "Never") return { _tag: what, why } as const
     const afterMillis = retryAfter(response.headers["retry-after"] ?? "", yield* Clock.currentTimeMillis)
     return { _tag: what, why, afterMillis } as const

@@ -26,6 +26,7 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
 import { dropUnsafe, type Signal } from "./drops.ts"
+import * as Guard from "./guard.ts"
 import { send } from "./otlpClient.ts"
 import type { Settings, SignalSettings } from "./otlpSettings.ts"
 import { signals } from "./otlpSettings.ts"
@@ -76,36 +77,12 @@ const taking = (take: (request: HttpClientRequest.HttpClientRequest) => void): H
     Effect.succeed
   )
 
-const tracerOf = (inner: Tracer.Tracer, context: Context.Context<never>): Tracer.Tracer =>
-  Tracer.make({
-    span(options) {
-      const span = inner.span(options)
-      const end = span.end.bind(span)
-      span.end = (endTime, exit) => {
-        try {
-          end(endTime, exit)
-        } catch {
-          dropUnsafe(context, "traces", "unencodable", 1)
-        }
-      }
-      return span
-    }
-  })
-
-const loggerOf = (inner: Logger.Logger<unknown, void>, context: Context.Context<never>): Logger.Logger<unknown, void> =>
-  Logger.make((options) => {
-    try {
-      inner.log(options)
-    } catch {
-      dropUnsafe(context, "logs", "unencodable", 1)
-    }
-  })
-
 const make = (settings: Settings) =>
   Effect.gen(function* () {
     const context = Context.omit(Scope.Scope)(yield* Effect.context<HttpClient.HttpClient | Scope.Scope>())
     const client = Context.get(context, HttpClient.HttpClient)
     const weights: Weights = new WeakMap()
+    const lost = (signal: Signal) => () => dropUnsafe(context, signal, "unencodable", 1)
     const outboxes: Array<{ readonly outbox: Outbox; readonly close: Effect.Effect<void> }> = []
     // This comes after what the exporters do at the end.
     yield* Effect.addFinalizer(() =>
@@ -128,19 +105,23 @@ const make = (settings: Settings) =>
           const bytes = request.body._tag === "Uint8Array" ? request.body.contentLength : 0
           made.outbox.offerUnsafe({ items, bytes, send: send(client, destination, request) })
         })
-      })
+      }).pipe(Effect.uninterruptible)
 
     const common = { url: "/", resource: settings.resource, maxBatchSize: settings.maxBatch } as const
     const layers = {
       traces: (interval: SignalSettings["interval"]) =>
         Layer.effect(
           Tracer.Tracer,
-          Effect.map(OtlpTracer.make({ ...common, exportInterval: interval }), (tracer) => tracerOf(tracer, context))
+          Effect.map(OtlpTracer.make({ ...common, exportInterval: interval }), (tracer) =>
+            Guard.tracer(tracer, ["end"], lost("traces"))
+          )
         ),
       logs: (interval: SignalSettings["interval"]) => {
         const { excludeLogSpans } = settings
         const logger = OtlpLogger.make({ ...common, exportInterval: interval, excludeLogSpans })
-        return Logger.layer([Effect.map(logger, (inner) => loggerOf(inner, context))], { mergeWithExisting: true })
+        return Logger.layer([Effect.map(logger, (inner) => Guard.logger(inner, lost("logs")))], {
+          mergeWithExisting: true
+        })
       },
       metrics: (interval: SignalSettings["interval"]) => {
         const view = RegistryView.make(

@@ -44,8 +44,21 @@ const intervals: Readonly<Record<Signal, Duration.Input>> = {
 }
 
 const fields = [
-  ...["endpoint", "headers", "resource", "signals", "protocol", "compression", "temporality", "excludeLogSpans"],
-  ...["maxBatch", "maxQueue", "maxBytes", "overflow", "timeout", "attempts", "shutdownTimeout"]
+  "endpoint",
+  "headers",
+  "resource",
+  "signals",
+  "protocol",
+  "compression",
+  "temporality",
+  "excludeLogSpans",
+  "maxBatch",
+  "maxQueue",
+  "maxBytes",
+  "overflow",
+  "timeout",
+  "attempts",
+  "shutdownTimeout"
 ]
 
 /** Addresses and headers are never shown: they may be keys. */

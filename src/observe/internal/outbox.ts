@@ -14,7 +14,7 @@
  */
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 
@@ -224,7 +224,7 @@ export class Outbox {
         if (sent._tag === "Never") return this.drop("rejected", batch.items)
         const again = attempt < attempts && !this.ending.isOpen()
         if (!again) return this.drop("unreachable", batch.items)
-        yield* Effect.raceFirst(Effect.sleep(pause(attempt, sent.afterMillis)), this.ending.await)
+        yield* Effect.timeoutOption(this.ending.await, pause(attempt, sent.afterMillis))
       }
     })
   }
