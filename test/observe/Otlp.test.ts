@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Clock, Effect, Exit, Fiber, Metric, Random, Redacted, Tracer } from "effect"
+import { Cause, Clock, ConfigProvider, Effect, Exit, Fiber, Metric, Random, Redacted, Tracer } from "effect"
 import { HttpClientError } from "effect/http"
 import { OtlpExporter } from "effect/observability"
 import { TestClock } from "effect/testing"
@@ -330,6 +330,10 @@ describe("Otlp", () => {
         yield* pass(30)
         assert.strictEqual(yield* Fiber.join(fiber), 20_000)
         assert.deepStrictEqual(yield* dropped, { "traces unreachable": 3 })
+        assert.deepStrictEqual(
+          collector.requests.map(({ at }) => at),
+          [5_000, 20_000]
+        )
       }).pipe(apart)
     )
   })
@@ -367,7 +371,7 @@ describe("Otlp", () => {
           Effect.gen(function* () {
             const context = yield* Effect.context<never>()
             yield* Metric.update(Metric.counter("twice"), 1)
-            yield* Metric.update(Metric.gauge("twice"), 2)
+            yield* Metric.update(Metric.gauge("twice", { attributes: { zone: "north" } }), 2)
             const broken = Metric.registerUnsafe(Metric.gauge("broken"), context, {
               get: () => {
                 throw new Error("cannot be read")
@@ -471,6 +475,14 @@ describe("Otlp", () => {
         }
         const unnamed = yield* sent(spans(1), { resource: {} })
         assert.strictEqual(unnamed.spans[0]?.resource["service.name"], "unknown_service")
+      }).pipe(apart)
+    )
+
+    it.effect("R-501 D15 reads nothing from the environment, where it could fail", () =>
+      Effect.gen(function* () {
+        const env = { OTEL_RESOURCE_ATTRIBUTES: "zone=%zz" }
+        const collector = yield* Effect.provide(sent(spans(1)), ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+        assert.strictEqual(collector.spans[0]?.resource["service.name"], "desk")
       }).pipe(apart)
     )
 

@@ -104,7 +104,7 @@ describe("Prometheus", () => {
     it.effect("R-502 lacks what cannot be shown, which is counted, and has the rest", () =>
       Effect.gen(function* () {
         yield* Metric.update(Metric.counter("a.b", { incremental: true }), 1)
-        yield* Metric.update(Metric.gauge("a_b"), 2)
+        yield* Metric.update(Metric.gauge("a_b", { attributes: { zone: "north" } }), 2)
         yield* Metric.update(Metric.counter("a-b", { incremental: true }), 3)
         yield* Metric.update(Metric.gauge("日本"), 4)
         const registration = Metric.registerUnsafe(Metric.gauge("broken"), yield* Effect.context<never>(), {
