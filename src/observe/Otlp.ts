@@ -24,7 +24,7 @@
  *
  * **Gotchas**
  *
- * - A span is sent when it has ended. One that is open when the process is killed is lost.
+ * - A span is sent when it has ended. One that is open when the process is killed is lost. One that is not sampled is not sent.
  * - Metrics are totals: a newer snapshot takes the place of one that waits, and nothing is missed. With `temporality: "delta"`
  *   what is dropped is missing from the sums.
  * - Programs with the SDK of OpenTelemetry have no need of this layer: `NodeSdk` of `@effect/opentelemetry` gives its tracer,
@@ -120,7 +120,7 @@ export interface SignalOptions {
  * - `endpoint`: of the collector, `http` or `https`, without credentials; signals go to `/v1/traces`, `/v1/metrics` and `/v1/logs`
  *   below it. It may be left out where each signal has its own.
  * - `headers`: with each request. Default none.
- * - `resource`: what sends. Its `serviceName` is `unknown_service` by default, as OpenTelemetry has it.
+ * - `resource`: what sends. Attributes are texts, numbers, booleans and lists of those. Its `serviceName` is `unknown_service` by default, as OpenTelemetry has it.
  * - `signals`: which there are, and how they differ. Default all; `false` = not this one.
  * - `protocol`: `"http/json"` (default) or `"http/protobuf"`. `compression`: `"none"` (default) or `"gzip"`, for bodies over 1 KB.
  * - `temporality`: of metrics, `"cumulative"` (default) or `"delta"`.

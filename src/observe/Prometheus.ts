@@ -37,7 +37,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as HttpMiddleware from "effect/http/HttpMiddleware"
 import * as HttpRouter from "effect/http/HttpRouter"
+import type * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -156,7 +158,7 @@ export const text = (options: TextOptions = {}): Effect.Effect<string> => {
  *
  * **Details**
  *
- * - `GET` and `HEAD` are answered with the metrics, other methods with 405.
+ * - `GET` and `HEAD` are answered with the metrics, other methods with 405. Requests are not logged.
  *
  * @category layers
  * @since 0.1.0
@@ -169,12 +171,13 @@ export const layerHttp = (options: RouteOptions = {}): Layer.Layer<never, never,
     Effect.gen(function* () {
       const context = yield* Effect.context<never>()
       const router = yield* HttpRouter.HttpRouter
-      yield* router.add("*", path, (request) =>
+      const handler = (request: HttpServerRequest.HttpServerRequest) =>
         Effect.sync(() => {
           const { body, headers, status } = answer(request.method, () => render(context, options.prefix))
           return HttpServerResponse.text(body, { status, headers, contentType: headers["content-type"] })
         })
-      )
+      // Somebody asks every few seconds; a line in the log for each says nothing.
+      yield* router.add("*", path, (request) => HttpMiddleware.withLoggerDisabled(handler(request)))
     })
   )
 }
@@ -198,7 +201,8 @@ export const serve = (options: ServeOptions = {}): Effect.Effect<Served, Prometh
   given.record("options", options, ["path", "prefix", "port", "host"])
   const path = routeOptions(given, options)
   const { host = "127.0.0.1", port = 9464 } = options
-  given.text("host", host)
+  // Node takes an empty one for all addresses.
+  given.made("host", "a name or an address", typeof host === "string" && host.trim() !== "", host)
   given.made("port", "a whole number between 0 and 65535", Number.isInteger(port) && port >= 0 && port <= 65_535, port)
   return Effect.gen(function* () {
     const context = yield* Effect.context<never>()

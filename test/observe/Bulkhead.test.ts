@@ -66,6 +66,7 @@ describe("Bulkhead", () => {
     ["is interrupted", Effect.interrupt, 0, "a failure"],
     ["takes a second", Effect.sleep("1 second"), 1_000],
     ["hangs", Effect.never, 5_000, "no end in time"],
+    ["hangs, and cannot be interrupted", Effect.uninterruptible(Effect.never), 5_000, "no end in time"],
     ["hangs, and may be interrupted", Effect.interruptible(Effect.never), 5_000, "no end in time"]
   ]
   it.effect.each(ends)("D15 keeps an end that %s from the program", ([, end, millis, why]) =>

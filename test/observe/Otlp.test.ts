@@ -172,6 +172,42 @@ describe("Otlp", () => {
     )
   })
 
+  describe("temporality", () => {
+    it.effect("R-502 is of totals or of differences, which add up once all have been taken", () =>
+      Effect.gen(function* () {
+        for (const temporality of ["cumulative", "delta"] as const) {
+          const collector = new Collector((_, count) =>
+            count === 2 ? Effect.delay(status(200), "25 seconds") : status(200)
+          )
+          const orders = Metric.counter("orders", { incremental: true })
+          yield* Effect.gen(function* () {
+            for (let n = 0; n < 4; n++) {
+              yield* Metric.update(orders, 2)
+              yield* pass(10)
+            }
+          }).pipe(
+            Effect.provide(
+              collector.layer({
+                temporality,
+                timeout: "1 minute",
+                signals: { traces: false, logs: false },
+                shutdownTimeout: "1 hour"
+              })
+            ),
+            Effect.forkChild,
+            Effect.flatMap((fiber) => Effect.andThen(pass(80), Fiber.join(fiber))),
+            apart
+          )
+          const found = collector.points.filter(({ name }) => name === "orders")
+          assert.deepStrictEqual([...new Set(found.map((point) => point.temporality))], [temporality])
+          const values = found.map(({ value }) => value ?? 0)
+          const total = temporality === "delta" ? values.reduce((sum, value) => sum + value, 0) : values.at(-1)
+          assert.strictEqual(total, 8)
+        }
+      })
+    )
+  })
+
   describe("attempts", () => {
     const attempts = (behaviour: Behaviour, options: Otlp.Options = {}) =>
       Effect.gen(function* () {
@@ -547,7 +583,13 @@ describe("Otlp", () => {
       [{ endpoint: "http://c", timeout: 0 }, /timeout must be a duration > 0/],
       [{ endpoint: "http://c", shutdownTimeout: -1 }, /shutdownTimeout must be a duration >= 0/],
       [{ endpoint: "http://c", signals: { spans: true } }, /each field of signals must be one of/],
-      [{ endpoint: "http://c", signals: { logs: 1 } }, /signals\.logs must be true, false or an object, got 1$/],
+      [{ endpoint: "http://c", signals: { logs: 1 } }, /signals\.logs must be true, false or an object, got "number"$/],
+      [{ endpoint: "http://c", headers: "key=canary" }, /headers must be an object, got another value$/],
+      [{ endpoint: "http://c", signals: { logs: "http://canary" } }, /signals\.logs must be true, false or an object/],
+      [
+        { endpoint: "http://c", resource: { attributes: { a: { b: 1 } } } },
+        /resource\.attributes\.a must be a text, a number, true, false or a list of those/
+      ],
       [{ endpoint: "http://c", endpiont: 1 }, /each field of options must be one of/]
     ]
     it.each(rows)("%j are refused", (options, message) => {

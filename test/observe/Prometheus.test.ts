@@ -1,7 +1,7 @@
 import * as net from "node:net"
 
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Metric } from "effect"
+import { Effect, Layer, Metric, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { Prometheus } from "espalier/observe"
 
@@ -128,6 +128,40 @@ describe("Prometheus", () => {
       }).pipe(apart)
     )
 
+    it.effect.prop(
+      "R-502 can be read whatever names and labels are",
+      {
+        id: Schema.String,
+        attributes: Schema.Record(Schema.String, Schema.String),
+        type: Schema.Literals(["counter", "gauge", "histogram", "summary", "frequency"])
+      },
+      ({ attributes, id, type }) =>
+        Effect.gen(function* () {
+          const update = {
+            counter: Metric.update(Metric.counter(id, { attributes, incremental: true }), 1),
+            gauge: Metric.update(Metric.gauge(id, { attributes }), 1),
+            histogram: Metric.update(Metric.histogram(id, { attributes, boundaries: [1] }), 1),
+            summary: Metric.update(
+              Metric.summary(id, { attributes, maxAge: "1 minute", maxSize: 10, quantiles: [0.5] }),
+              1
+            ),
+            frequency: Metric.update(Metric.frequency(id, { attributes }), "once")
+          }
+          yield* update[type]
+          yield* Metric.update(Metric.gauge("zz_last"), 7)
+          const text = yield* Prometheus.text()
+          for (const line of text.trimEnd().split("\n")) {
+            if (line.startsWith("#")) continue
+            assert.match(line, /^[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^\n]*\})? \S+$/)
+            const names = [...line.matchAll(/[{,]([a-zA-Z_][a-zA-Z0-9_]*)="(?:[^"\\]|\\.)*"/g)].map(([, name]) => name)
+            assert.strictEqual(new Set(names).size, names.length)
+          }
+          const last = family(text, "zz_last")?.metrics.map(({ value }) => value) ?? []
+          assert.include(last, "7")
+        }).pipe(apart),
+      { arbitrary: { runs: 200 } }
+    )
+
     it.effect("says numbers that are none as Prometheus does", () =>
       Effect.gen(function* () {
         yield* Metric.update(Metric.gauge("up"), Number.POSITIVE_INFINITY)
@@ -245,6 +279,7 @@ describe("Prometheus", () => {
         RangeError,
         /port must be a whole number between 0 and 65535/
       )
+      assert.throws(() => Prometheus.serve({ host: "" }), RangeError, /host must be a name or an address/)
       assert.throws(() => Prometheus.serve({ path: "/a b" }), RangeError, /path must be a path/)
       assert.throws(() => Prometheus.layerHttp({ path: "metrics" as "/metrics" }), RangeError, /path/)
       assert.throws(() => Prometheus.text({ prefix: "…" }), RangeError, /prefix/)

@@ -27,7 +27,7 @@ export type Signal = "traces" | "metrics" | "logs"
 export type Reason = "queue_full" | "rejected" | "unreachable" | "shutdown" | "unencodable" | "thrown"
 
 const counter = Metric.counter("espalier.telemetry.dropped", {
-  description: "What was not taken in, because somebody did not keep up or there were too many series.",
+  description: "What was not taken in, because somebody did not keep up or there were too many series",
   incremental: true
 })
 

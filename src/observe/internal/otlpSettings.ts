@@ -85,7 +85,9 @@ const printable = /^[\t\x20-\x7e\x80-\xff]*$/
 
 const headersOf = (where: string, name: string, given: unknown): Readonly<Record<string, Redacted.Redacted>> => {
   const headers: Record<string, Redacted.Redacted> = {}
-  for (const [key, value] of Object.entries(new Given(where).record(name, given ?? {}))) {
+  if (given !== undefined && !isRecord(given))
+    throw new RangeError(`${where}: ${name} must be an object, got another value`)
+  for (const [key, value] of Object.entries(given ?? {})) {
     if (!token.test(key))
       throw new RangeError(`${where}: each name in ${name} must be one of a header, got another text`)
     const text = Redacted.isRedacted(value) ? Redacted.value(value) : value
@@ -97,6 +99,9 @@ const headersOf = (where: string, name: string, given: unknown): Readonly<Record
   return headers
 }
 
+const isPlain = (value: unknown): boolean =>
+  typeof value === "string" || typeof value === "boolean" || Number.isFinite(value)
+
 const resourceOf = (given: Given, resource: unknown): Settings["resource"] => {
   const { attributes, serviceName, serviceVersion } = given.record("resource", resource ?? {}, [
     "serviceName",
@@ -106,6 +111,10 @@ const resourceOf = (given: Given, resource: unknown): Settings["resource"] => {
   if (serviceName !== undefined) given.text("resource.serviceName", serviceName)
   if (serviceVersion !== undefined) given.text("resource.serviceVersion", serviceVersion)
   const { "service.name": name, ...rest } = given.record("resource.attributes", attributes ?? {})
+  for (const [key, value] of Object.entries(rest)) {
+    const holds = isPlain(value) || (Array.isArray(value) && value.every(isPlain))
+    given.made(`resource.attributes.${key}`, "a text, a number, true, false or a list of those", holds, typeof value)
+  }
   const found = serviceName ?? name
   return {
     // The name that OpenTelemetry has for it.
@@ -124,7 +133,7 @@ export const settingsOf = (where: string, options: Options): Settings => {
     const path = `signals.${signal}`
     const each = chosen[signal] ?? true
     if (each === false) continue
-    if (each !== true && !isRecord(each)) given.refuse(path, "true, false or an object", each)
+    if (each !== true && !isRecord(each)) given.refuse(path, "true, false or an object", typeof each)
     const own: SignalOptions = each === true ? {} : (each as SignalOptions)
     given.record(path, own, ["endpoint", "headers", "interval", "timeout"])
     const address =
