@@ -1,9 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Clock, ConfigProvider, Effect, Exit, Fiber, Metric, Random, Redacted, Tracer } from "effect"
+import {
+  Cause,
+  Clock,
+  ConfigProvider,
+  Effect,
+  Exit,
+  Fiber,
+  Metric,
+  Random,
+  Redacted,
+  Schema,
+  Stream,
+  Tracer
+} from "effect"
 import { HttpClientError } from "effect/http"
 import { OtlpExporter } from "effect/observability"
 import { TestClock } from "effect/testing"
+import { Journal } from "espalier/journal"
 import { Otlp } from "espalier/observe"
+import { Desk, Domain, Plan, Run, Worker } from "espalier/run"
 
 import { apart, type Behaviour, Collector, dropped, pass, spans, status } from "./collector.ts"
 
@@ -71,6 +86,47 @@ describe("Otlp", () => {
         }).pipe(Effect.provide(collector.layer({ shutdownTimeout: 0 })), apart)
         assert.deepStrictEqual(watched, expected)
         assert.isAbove(collector.requests.length, 2)
+      })
+    )
+
+    it.effect.each(behaviours)("D15 R-501 has the same run and journal when the collector %s", ([, behaviour]) =>
+      Effect.gen(function* () {
+        const count = Worker.make("count", {
+          description: "Counts the words of a text",
+          input: Schema.Struct({ text: Schema.String }),
+          output: Schema.Int,
+          handle: ({ input }) =>
+            Effect.delay(Effect.succeed(input.text.split(" ").length), "3 seconds").pipe(Effect.withSpan("count"))
+        })
+        const desk = Desk.make("counting", {
+          version: "1",
+          input: Schema.Struct({ text: Schema.String }),
+          domains: [Domain.make("words", { workers: [count] })],
+          coordinator: Plan.make([
+            {
+              id: "count",
+              worker: "words.count",
+              objective: "Count",
+              input: (_, { text }: { text: string }) => ({ text })
+            }
+          ])
+        })
+        const run = Effect.gen(function* () {
+          const fiber = yield* Effect.forkChild(Run.start(desk, { id: "r1", input: { text: "to be" } }))
+          yield* pass(5)
+          const result = yield* Fiber.join(fiber)
+          return { result, events: yield* Stream.runCollect((yield* Journal.Journal).read("r1")) }
+        }).pipe(Effect.provide(Journal.layerMemory))
+        // Each with a clock and metrics of its own.
+        const plain = yield* run.pipe(Effect.provide(TestClock.layer()), apart)
+        const collector = new Collector(behaviour)
+        const watched = yield* run.pipe(
+          Effect.provide(collector.layer({ shutdownTimeout: 0 })),
+          Effect.provide(TestClock.layer()),
+          apart
+        )
+        assert.deepStrictEqual(watched, plain)
+        assert.isAbove(collector.requests.length, 0)
       })
     )
 

@@ -1,5 +1,5 @@
 import { assert, describe } from "@effect/vitest"
-import { Effect, Layer, Metric } from "effect"
+import { Effect, Layer, Logger, Metric } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Otlp, OtlpExporter } from "effect/observability"
 
@@ -23,7 +23,10 @@ describe("otlpReceiver", () => {
         )
         yield* Metric.update(Metric.withAttributes(Metric.counter("orders", { incremental: true }), { zone: "n" }), 3)
         yield* (yield* OtlpExporter.Flusher).flush
-      }).pipe(Effect.provide(layer(receiver.url)), Effect.provideService(Metric.MetricRegistry, new Map()))
+      }).pipe(
+        Effect.provide(Layer.provide(layer(receiver.url), Logger.layer([]))),
+        Effect.provideService(Metric.MetricRegistry, new Map())
+      )
 
       const [inner, outer] = receiver.spans
       assert.deepStrictEqual([inner?.name, inner?.kind, outer?.name], ["inner", "client", "outer"])
