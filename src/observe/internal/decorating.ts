@@ -116,7 +116,7 @@ const guarded = (context: Context.Context<never>, run: () => void): void => {
   try {
     run()
   } catch {
-    dropped("traces", "threw", context)
+    dropped("traces", "thrown", context)
   }
 }
 
@@ -275,7 +275,7 @@ export const decorate = (given: Tracer.Tracer, settings: Settings): Tracer.Trace
         })
         return decorated(span, around, operation, settings)
       } catch {
-        dropped("traces", "threw", context)
+        dropped("traces", "thrown", context)
         return unexported(options)
       }
     },
