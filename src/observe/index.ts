@@ -3,4 +3,6 @@
  *
  * @since 0.1.0
  */
+export * as Logs from "./Logs.ts"
+export * as PrettyLogger from "./PrettyLogger.ts"
 export * as SemConv from "./SemConv.ts"

@@ -104,8 +104,8 @@ export class LevelRules {
     return level
   }
 
-  /** What is wrong with a name that none of these places has, for each such name. */
-  strangers(all: ReadonlyArray<Names>): ReadonlyArray<string> {
+  /** Each name that none of these places has, with what is wrong with it. */
+  strangers(all: ReadonlyArray<Names>): ReadonlyArray<readonly [name: string, why: string]> {
     const workers = all.flatMap((each) => each.workers)
     const domains = [...new Set(workers.map(domainOf))]
     const desks = all.map(({ desk }) => desk)
@@ -113,7 +113,8 @@ export class LevelRules {
       const rule = ruleOf(key, "Info")
       const names = { worker: workers, domain: domains, desk: desks }[rule.kind]
       if (names.some(rule.test)) return []
-      return [`${this.where}: each name of levels must be one of ${candidates(rule.pattern, names)}, got ${key}`]
+      const why = `${this.where}: each name of levels must be one of ${candidates(rule.pattern, names)}, got ${key}`
+      return [[key, why] as const]
     })
   }
 }

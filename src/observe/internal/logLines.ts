@@ -1,3 +1,4 @@
+import type { Redaction } from "../../Redaction.ts"
 /**
  * The log of one run, as lines: a pure fold over its events.
  *
@@ -15,12 +16,12 @@
  */
 import { shorten } from "../../run/internal/problems.ts"
 import type { Cause } from "../../run/Observer.ts"
-import type { Redaction } from "../../Redaction.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
 import type { Place } from "./levels.ts"
 import { type Memory, nothingOf, remember } from "./logMemory.ts"
-import { domainOf, eventName, type Fields, given, word } from "./logNames.ts"
+import { domainOf, errorType, eventName, type Fields, given, word } from "./logNames.ts"
 import { type Level, type Said, table } from "./logTable.ts"
+import { events as eventNames } from "./ownNames.ts"
 
 /**
  * One line of a log.
@@ -78,6 +79,7 @@ const errorOf = ({ error }: Said, { reasons, ...manner }: Manner): Fields =>
   error === undefined
     ? {}
     : {
+        ...(error.type === undefined ? {} : { [errorType]: error.type }),
         error: {
           kind: word(error.kind),
           ...(reasons ? { reason: told(manner, error.reason, longest.reason) } : {})
@@ -87,20 +89,18 @@ const errorOf = ({ error }: Said, { reasons, ...manner }: Manner): Fields =>
 const noteOf = ({ note }: Said, { reasons, ...manner }: Manner): Fields =>
   note === undefined || !reasons ? {} : { note: told(manner, note, longest.reason) }
 
-const lineOf = (at: number, said: Said, { desk, run }: Memory, trace: string | undefined, manner: Manner): Line => {
-  const { level, message, more, name, task, worker } = said
-  return {
-    at,
-    level,
-    place: { desk, worker },
-    message: () => told(manner, message, longest.reason),
-    fields: () => {
-      const domain = worker === undefined ? undefined : domainOf(worker)
-      const fields = { [eventName]: name, run_id: run, task, worker, domain, ...more?.(), ...idsOf(trace) }
-      return { ...clean(given(fields), manner), ...errorOf(said, manner), ...noteOf(said, manner) }
-    }
-  }
-}
+/** What is said as a line, in a manner. `fields`: where it happened. */
+export const lineOf = (at: number, said: Said, place: Place, fields: Fields, manner: Manner): Line => ({
+  at,
+  level: said.level,
+  place,
+  message: () => told(manner, said.message, longest.reason),
+  fields: () => ({
+    ...clean(given({ [eventName]: said.name, ...fields, ...said.more?.() }), manner),
+    ...errorOf(said, manner),
+    ...noteOf(said, manner)
+  })
+})
 
 /** @since 0.1.0 */
 export class LogLines {
@@ -135,9 +135,16 @@ export class LogLines {
     // A segment begins with the event that says so, in its own trace.
     const { trace } = this.memory
     const known = before.desk === undefined ? this.memory : before
-    const line = lineOf(event.at, this.with(table[event._tag](event as never, before), event), known, trace, this.manner)
+    const line = this.line(event.at, this.with(table[event._tag](event as never, before), event), known, trace)
     if (event._tag !== "RunResumed" || this.cause !== "crash-recovery") return [line]
-    return [lineOf(event.at, lost(before, event.at), known, before.trace, this.manner), line] // L1
+    return [this.line(event.at, lost(before, event.at), known, before.trace), line] // L1
+  }
+
+  private line(at: number, said: Said, { desk, run }: Memory, trace: string | undefined): Line {
+    const { task, worker } = said
+    const domain = worker === undefined ? undefined : domainOf(worker)
+    const fields = { run_id: run, task, worker, domain, ...idsOf(trace) }
+    return lineOf(at, said, { desk, domain, worker }, fields, this.manner)
   }
 
   private with(said: Said, { _tag }: RunEvent): Said {
@@ -151,7 +158,7 @@ export class LogLines {
 /** Whoever carried the run out before has left no word. It belongs to the segment that was lost. */
 const lost = ({ carriedAt, events, orders }: Memory, at: number): Said => ({
   level: "Warn",
-  name: "espalier.segment.lost",
+  name: eventNames.segmentLost,
   message: `whoever carried the run out is gone, with ${orders.size} open orders`,
   more: () => ({ events, open: orders.size, silent_ms: Math.max(0, at - carriedAt) })
 })

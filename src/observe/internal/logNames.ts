@@ -39,8 +39,11 @@ export const leading: ReadonlyArray<string> = [
 /** The name under which a record says what it is about. */
 export const eventName = "event.name"
 
+/** The name under which a record says what an error was, in few words. */
+export const errorType = "error.type"
+
 /** A word of ours, such as an outcome, as telemetry spells it. */
-export const word = (text: string): string => text.replaceAll("-", "_")
+export { value as word } from "../SemConv.ts"
 
 /** Only what is there. */
 export const given = (fields: Fields): Fields =>

@@ -21,8 +21,10 @@ import type { Reference } from "../../journal/Reference.ts"
 import { bytesOf } from "../../run/internal/showing.ts"
 import type { ErrorInfo, Usage } from "../../run/Result.ts"
 import type { Of, RunEvent } from "../../run/RunEvent.ts"
+import { type ErrorType, errorTypeOfKind, errorTypeOfOutcome } from "./errorTypes.ts"
 import { type Memory, workedOn, workerOn } from "./logMemory.ts"
 import { type Fields, word } from "./logNames.ts"
+import { events } from "./ownNames.ts"
 
 /** How loud a line is. */
 export type Level = "Debug" | "Info" | "Warn" | "Error"
@@ -45,8 +47,18 @@ export interface Said {
   readonly worker?: string | undefined
   readonly more?: (() => Fields) | undefined
   readonly note?: string | undefined
-  readonly error?: { readonly kind: ErrorInfo["kind"]; readonly reason: string } | undefined
+  readonly error?: ErrorOf | undefined
 }
+
+/** Of a failure: `type` is what `error.type` says, nothing where it is not an error for telemetry. */
+export interface ErrorOf {
+  readonly kind: ErrorInfo["kind"]
+  readonly reason: string
+  readonly type: ErrorType | undefined
+}
+
+const errorOf = (error: ErrorInfo | undefined): ErrorOf | undefined =>
+  error === undefined ? undefined : { ...error, type: errorTypeOfKind(error) }
 
 type Table = { readonly [Tag in RunEvent["_tag"]]: (event: Of<Tag>, memory: Memory) => Said }
 
@@ -88,7 +100,7 @@ const reviewed =
 /** Notices that are told, and how loud. What is not here is told at debug, without its note. */
 const notices: Readonly<Record<string, { readonly level: Level; readonly name: string; readonly said: string }>> = {
   "model-swap": { level: "Warn", name: "espalier.model.swapped", said: "another model is asked" },
-  "window-alert": { level: "Warn", name: "espalier.context_window.alert", said: "the context window fills up" },
+  "window-alert": { level: "Warn", name: events.contextWindowThreshold, said: "the context window fills up" },
   compacted: { level: "Info", name: "espalier.context_window.compacted", said: "the conversation was compacted" },
   limit: { level: "Warn", name: "espalier.limit.reached", said: "a limit was reached" },
   stale: { level: "Info", name: "espalier.notice", said: "an answer came too late" },
@@ -123,20 +135,20 @@ const reported: Table["Reported"] = ({ at, attempts, dispatch, outcome, result, 
     outcome: word(outcome),
     confidence: result.confidence
   }),
-  error: result.error
+  error: result.error === undefined ? undefined : { ...result.error, type: errorTypeOfOutcome(outcome, result.error) }
 })
 
 const stopping: Table["GroupStopping"] = ({ group, note, reason }) => {
   const said = { message: `${named(group)} takes no new orders: ${reason}`, task: someOf(group), note }
   const more = () => ({ reason: word(reason), action: "stopped" })
-  if (reason === "loop-detected") return { ...said, more, level: "Warn", name: "espalier.loop.detected" }
+  if (reason === "loop-detected") return { ...said, more, level: "Warn", name: events.loopDetected }
   const level = reason === "budget-exceeded" || reason === "deadline" ? "Warn" : "Debug"
   return { ...said, more, level, name: "espalier.group.stopping" }
 }
 
 const health: Table["HealthChanged"] = ({ health, until, worker }, memory) => ({
   level: health === "degraded" || health === "unavailable" ? "Warn" : health === "healthy" ? "Info" : "Debug",
-  name: "espalier.breaker.transition",
+  name: events.breakerTransition,
   message: `${worker} is ${health}`,
   worker,
   more: () => ({ from: word(memory.health.get(worker) ?? "healthy"), to: word(health), until })
@@ -210,7 +222,7 @@ export const table: Table = {
     message: `${named(group)} is over: ${outcome}`,
     task: someOf(group),
     more: () => ({ outcome: word(outcome), output_size: sizeOf(result.output, result.outputRef) }),
-    error: result.error
+    error: errorOf(result.error)
   }),
   Consulted: ({ consult, purpose, subject }) => ({
     level: "Debug",
@@ -232,7 +244,7 @@ export const table: Table = {
     message: `${consult} was not answered: ${error.kind}`,
     task: someOf(subject),
     more: () => ({ consult, outcome: "failed", ...used(usage) }),
-    error
+    error: errorOf(error)
   }),
   Routed: ({ candidates, task, worker }) => ({
     level: "Debug",
@@ -259,7 +271,7 @@ export const table: Table = {
   }),
   BudgetRefused: ({ account, asked, limit, measure, task, worker }) => ({
     level: "Warn",
-    name: "espalier.budget.threshold",
+    name: events.budgetThreshold,
     message: `${task} does not fit into the budget of ${account}: ${asked} ${measure} of ${limit}`,
     task,
     worker,
@@ -288,7 +300,7 @@ export const table: Table = {
     task,
     worker,
     more: () => ({ dispatch, attempt, outcome: "failed", wait_ms: waitMillis }),
-    error: { kind, reason: note }
+    error: errorOf({ kind, reason: note })
   }),
   EffectIntended: (event, memory) => ({
     level: "Debug",
@@ -337,7 +349,7 @@ export const table: Table = {
   Reported: reported,
   Overrun: ({ account, dispatch, limit, measure, settled, task }, memory) => ({
     level: "Warn",
-    name: "espalier.budget.threshold",
+    name: events.budgetThreshold,
     message: `${dispatch} overran the budget of ${account}: ${settled} ${measure}`,
     ...ofOrder(memory, task, dispatch),
     more: () => ({ action: "overrun", dispatch, account, measure, limit, settled })
