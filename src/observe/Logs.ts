@@ -278,8 +278,8 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
  * **Example** (A crash)
  *
  * ```ts
- * import { Effect, Logger } from "effect"
- * import { Child, Supervisor } from "espalier"
+ * import { Context, Effect, Logger } from "effect"
+ * import { Child, Supervisor, Tree } from "espalier"
  * import { Logs } from "espalier/observe"
  *
  * const lines: Array<string> = []
@@ -288,8 +288,8 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
  *   children: [Child.effect("clerk", Effect.andThen(Effect.yieldNow, Effect.die("ink")), { restart: "never" })]
  * })
  * const program = Effect.gen(function* () {
- *   const tree = yield* Supervisor.start(root, { log: false })
- *   yield* Logs.tree(tree)
+ *   const context = yield* Supervisor.start(root, { log: false })
+ *   yield* Logs.tree(Context.get(context, Tree.Tree))
  *   yield* Effect.sleep("10 millis")
  * })
  * await Effect.runPromise(program.pipe(Effect.scoped, Effect.provide(Logger.layer([logger]))))

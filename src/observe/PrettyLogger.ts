@@ -89,6 +89,7 @@ const looking = (options: Options): ((fiber: Fiber.Fiber<unknown, unknown>) => L
   const check = new Given("PrettyLogger.make")
   check.record("options", options, ["colours", "columns", "write"])
   const { colours = "auto", columns, write } = options
+  if (write !== undefined) check.code("write", write)
   check.oneOf("colours", colours, ["auto", "always", "never"])
   if (columns !== undefined && columns !== Number.POSITIVE_INFINITY) check.whole("columns", columns, narrowest)
   return (fiber) => {
@@ -171,7 +172,9 @@ export const make = (options: Options = {}): Logger.Logger<unknown, void> => {
  * @since 0.1.0
  */
 export const makeJson = (options: JsonOptions = {}): Logger.Logger<unknown, void> => {
-  new Given("PrettyLogger.makeJson").record("options", options, ["write"])
+  const check = new Given("PrettyLogger.makeJson")
+  check.record("options", options, ["write"])
+  if (options.write !== undefined) check.code("write", options.write)
   return Logger.make(writing(options, (given) => renderJson(entryOf(given))))
 }
 

@@ -71,9 +71,8 @@ export const ordered = (fields: Fields): ReadonlyArray<readonly [string, unknown
 const shown = (fields: Fields, column: string): ReadonlyArray<string> =>
   ordered(fields).flatMap(([name, value]) => {
     if (hidden.has(name) || value === column) return []
-    const key = isPlain.test(name) ? name : jsonOf(name)
-    if (name !== "error" || !Predicate.isObject(value)) return [`${key}=${valueOf(value)}`]
-    return Object.entries(value).map(([part, each]) => `${key}.${part}=${valueOf(each)}`)
+    if (name !== "error" || !Predicate.isObject(value)) return [`${valueOf(name)}=${valueOf(value)}`]
+    return Object.entries(value).map(([part, each]) => `error.${valueOf(part)}=${valueOf(each)}`)
   })
 
 /** Who it is about: a worker, a domain, a node of a tree. */
