@@ -263,6 +263,51 @@ describe("Logs.layer", () => {
     })
   })
 
+  it.effect("R-505 records stand beside the span around, by its ids, and are no events of it", () => {
+    const ear = hearing()
+    const spans: Array<Tracer.NativeSpan> = []
+    const tracer = Tracer.make({
+      span: (options) => {
+        const span = new Tracer.NativeSpan(options)
+        spans.push(span)
+        return span
+      }
+    })
+    return Effect.gen(function* () {
+      yield* Effect.withSpan(Run.start(desk([fine], [task("a")]), start), "request")
+      const request = spans.find(({ name }) => name === "request")!
+      assert.deepStrictEqual(request.events, [])
+      assert.isAbove(ear.records.length, 2)
+      for (const { fields } of ear.records) assert.strictEqual(fields["trace"], request.traceId)
+    }).pipe(
+      Effect.provide(Layer.mergeAll(Logs.layer({ tree: false }), Journal.layerMemory)),
+      Effect.provideService(Logger.CurrentLoggers, new Set([ear.logger, Logger.tracerLogger])),
+      Effect.provideService(Tracer.Tracer, tracer)
+    )
+  })
+
+  it.effect("R-505 a crash that is recovered from is told once, and nothing of what was before", () => {
+    const ear = hearing()
+    return Effect.gen(function* () {
+      yield* Run.start(desk([fine], [task("a")]), start)
+      const before = (yield* history("r1")).slice(0, 3)
+      const [observer] = yield* Observer.Observers
+      const attendance = observer!.attend!("r1")
+      const begun = ear.records.length
+      for (const event of before) attendance.recall?.(event)
+      const context = yield* Effect.context<never>()
+      attendance.begin?.({ cause: "crash-recovery", at: 9_000, context })
+      attendance.happened?.([{ _tag: "RunResumed", at: 9_000, note: "" }])
+      assert.deepStrictEqual(
+        ear.records.slice(begun).map(({ fields, level }) => [level, fields["event.name"], fields["silent_ms"]]),
+        [
+          ["Warn", "espalier.segment.lost", 9_000],
+          ["Info", "espalier.run.resumed", undefined]
+        ]
+      )
+    }).pipe(Effect.provide(options(ear, { tree: false })))
+  })
+
   describe("a bulkhead", () => {
     /** How a run ends and what its journal has, with times from its start. */
     const outcome = <R>(layer: Layer.Layer<Journal.Journal | R>) =>

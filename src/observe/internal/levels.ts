@@ -16,9 +16,6 @@ export interface Place {
   readonly worker?: string | undefined
 }
 
-/** Levels by place; `desk:NAME`, `DOMAIN` or `DOMAIN.WORKER`, with `*` for any characters. */
-export type Levels = Readonly<Record<string, LogLevel.LogLevel>>
-
 /** The names that places can have. */
 export interface Names {
   readonly desk: string
@@ -59,7 +56,7 @@ const named = ({ kind }: Rule, place: Place): string | undefined =>
   place[kind] ?? (kind === "domain" && place.worker !== undefined ? domainOf(place.worker) : undefined)
 
 /**
- * Levels by place, checked.
+ * Levels by place, checked: `desk:NAME`, `DOMAIN` or `DOMAIN.WORKER`, with `*` for any characters.
  *
  * @since 0.1.0
  */
