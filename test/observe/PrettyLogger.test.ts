@@ -153,8 +153,7 @@ describe("PrettyLogger", () => {
         assert.deepStrictEqual(people, [
           "09:30:00.120Z INFO  -                  the run of desk 1 began\n    run_id=r1 input_size=4 desk=desk version=1 tier=medium tasks=1",
           "09:30:00.120Z INFO  d.one              r1/a/1 of d.one: accepted\n    run_id=r1 task=a attempt=1 latency_ms=0 output_size=6 outcome=accepted dispatch=r1/a/1 confidence=1",
-          "09:30:00.120Z INFO  -                  the run is completed: accepted\n    run_id=r1 outcome=completed desk=desk stop_reason=accepted degraded=false elapsed_ms=0" +
-            ' note="1 of 1 task accepted"'
+          "09:30:00.120Z INFO  -                  the run is completed: accepted\n    run_id=r1 outcome=completed desk=desk stop_reason=accepted degraded=false elapsed_ms=0"
         ])
         const lines = programs.map((text) => JSON.parse(text))
         assert.deepStrictEqual(

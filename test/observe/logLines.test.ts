@@ -378,6 +378,9 @@ describe("R-505: lines of a log", () => {
       { _tag: "Merged", at, group: "", kind: "plan", outcome: "accepted", result: full, note: all },
       reported({ result: { ...full, error, findings: [{ severity: "high", statement: all }] }, note: all }),
       { _tag: "RunSuspended", at, reason: "asked", note: all },
+      { _tag: "GroupStopping", at, group: "a", reason: "accepted", recall: false, note: all },
+      { _tag: "RunFinished", at, status: "completed", stopReason: "accepted", degraded: false, note: all },
+      { _tag: "RunFinished", at, status: "partial", stopReason: "rejected-by-reviewer", degraded: false, note: all },
       { _tag: "RunFinished", at, status: "cancelled", stopReason: "stop-requested", degraded: false, note: all }
     ]
 

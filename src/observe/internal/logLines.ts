@@ -20,7 +20,8 @@ import type { RunEvent } from "../../run/RunEvent.ts"
 import type { Place } from "./levels.ts"
 import { type Memory, nothingOf, remember } from "./logMemory.ts"
 import { domainOf, errorType, eventName, type Fields, given, word } from "./logNames.ts"
-import { type Level, type Said, table } from "./logTable.ts"
+import type { Level, Said } from "./logSaid.ts"
+import { table } from "./logTable.ts"
 import { events as eventNames } from "./ownNames.ts"
 
 /**

@@ -19,48 +19,14 @@ import type * as Schema from "effect/Schema"
 
 import type { Reference } from "../../journal/Reference.ts"
 import { bytesOf } from "../../run/internal/showing.ts"
-import type { ErrorInfo, Usage } from "../../run/Result.ts"
-import type { Of, RunEvent } from "../../run/RunEvent.ts"
-import { type ErrorType, errorTypeOfKind, errorTypeOfOutcome } from "./errorTypes.ts"
+import type { Usage } from "../../run/Result.ts"
+import type { Of } from "../../run/RunEvent.ts"
+import { errorTypeOfOutcome } from "./errorTypes.ts"
 import { type Memory, workedOn, workerOn } from "./logMemory.ts"
 import { type Fields, word } from "./logNames.ts"
+import { reviews } from "./logReviews.ts"
+import { errorOf, type Level, type Table } from "./logSaid.ts"
 import { events } from "./ownNames.ts"
-
-/** How loud a line is. */
-export type Level = "Debug" | "Info" | "Warn" | "Error"
-
-/**
- * What is told of one event.
- *
- * **Details**
- *
- * - `task`, `worker`: where it happened. `more`: other fields, made only when somebody listens.
- * - `note`, `error`: words that are not ours.
- *
- * @since 0.1.0
- */
-export interface Said {
-  readonly level: Level
-  readonly name: string
-  readonly message: string
-  readonly task?: string | undefined
-  readonly worker?: string | undefined
-  readonly more?: (() => Fields) | undefined
-  readonly note?: string | undefined
-  readonly error?: ErrorOf | undefined
-}
-
-/** Of a failure: `type` is what `error.type` says, nothing where it is not an error for telemetry. */
-export interface ErrorOf {
-  readonly kind: ErrorInfo["kind"]
-  readonly reason: string
-  readonly type: ErrorType | undefined
-}
-
-const errorOf = (error: ErrorInfo | undefined): ErrorOf | undefined =>
-  error === undefined ? undefined : { ...error, type: errorTypeOfKind(error) }
-
-type Table = { readonly [Tag in RunEvent["_tag"]]: (event: Of<Tag>, memory: Memory) => Said }
 
 const sizeOf = (value: Schema.Json | undefined, reference: Reference | undefined) =>
   reference?.bytes ?? (value === undefined ? undefined : bytesOf(value))
@@ -82,20 +48,6 @@ const ofOrder = (memory: Memory, task: string, dispatch: string) => ({
   task,
   worker: memory.orders.get(dispatch)?.worker
 })
-
-const ofReview = (memory: Memory, review: string) => {
-  const open = memory.reviews.get(review)
-  const task = open?.task
-  return { task, worker: task === undefined ? undefined : workerOn(memory, task) }
-}
-
-const reviewed =
-  (memory: Memory, review: string, at: number, more: Fields = {}) =>
-  (): Fields => {
-    const open = memory.reviews.get(review)
-    const about = open === undefined ? {} : { kind: word(open.kind), reason: word(open.reason), wait_ms: at - open.at }
-    return { review, ...about, ...more }
-  }
 
 /** Notices that are told, and how loud. What is not here is told at debug, without its note. */
 const notices: Readonly<Record<string, { readonly level: Level; readonly name: string; readonly said: string }>> = {
@@ -139,9 +91,9 @@ const reported: Table["Reported"] = ({ at, attempts, dispatch, outcome, result, 
 })
 
 const stopping: Table["GroupStopping"] = ({ group, note, reason }) => {
-  const said = { message: `${named(group)} takes no new orders: ${reason}`, task: someOf(group), note }
+  const said = { message: `${named(group)} takes no new orders: ${reason}`, task: someOf(group) }
   const more = () => ({ reason: word(reason), action: "stopped" })
-  if (reason === "loop-detected") return { ...said, more, level: "Warn", name: events.loopDetected }
+  if (reason === "loop-detected") return { ...said, more, note, level: "Warn", name: events.loopDetected }
   const level = reason === "budget-exceeded" || reason === "deadline" ? "Warn" : "Debug"
   return { ...said, more, level, name: "espalier.group.stopping" }
 }
@@ -171,8 +123,8 @@ const finished: Table["RunFinished"] = (event, { desk, startedAt }) => {
       // From its start to its end, with every wait.
       elapsed_ms: startedAt === undefined ? undefined : at - startedAt
     }),
-    // What people say when they stop a run stays with them.
-    note: status === "cancelled" || stopReason === "rejected-by-reviewer" ? undefined : note
+    // What models say when they have finished is content, and what people say when they stop a run stays with them.
+    note: (status === "failed" || status === "partial") && stopReason !== "rejected-by-reviewer" ? note : undefined
   }
 }
 
@@ -354,91 +306,7 @@ export const table: Table = {
     ...ofOrder(memory, task, dispatch),
     more: () => ({ action: "overrun", dispatch, account, measure, limit, settled })
   }),
-  ReviewOpened: ({ dispatch, kind, reason, review, task }, memory) => ({
-    level: kind === "escalation" || kind === "reconciliation" ? "Warn" : "Info",
-    name: "espalier.review.opened",
-    message: `${review} was opened: ${kind} (${reason})`,
-    task,
-    worker: task === undefined ? undefined : workerOn(memory, task),
-    more: () => ({ review, kind: word(kind), reason: word(reason), dispatch })
-  }),
-  ReviewDecided: ({ at, decision, review }, memory) => ({
-    level: "Info",
-    name: "espalier.review.decided",
-    message: `${review} was decided: ${decision}`,
-    ...ofReview(memory, review),
-    more: reviewed(memory, review, at, { decision: word(decision) })
-  }),
-  ReviewVoted: ({ at, decision, review }, memory) => ({
-    level: "Debug",
-    name: "espalier.review.voted",
-    message: `${review} has one more vote: ${decision}`,
-    ...ofReview(memory, review),
-    more: reviewed(memory, review, at, { decision: word(decision) })
-  }),
-  ReviewAdvanced: ({ at, review, stage, what }, memory) => ({
-    level: what === "skipped" ? "Warn" : "Info",
-    name: "espalier.review.advanced",
-    message: `nobody has decided ${review} yet: ${what}`,
-    ...ofReview(memory, review),
-    more: reviewed(memory, review, at, { what, stage })
-  }),
-  ReviewExpired: ({ action, at, because, review }, memory) => ({
-    level: "Warn",
-    name: "espalier.review.expired",
-    message: `nobody decided ${review} in time: ${action}`,
-    ...ofReview(memory, review),
-    more: reviewed(memory, review, at, { action: word(action), because: word(because) })
-  }),
-  ReviewWithdrawn: ({ at, review }, memory) => ({
-    level: "Debug",
-    name: "espalier.review.withdrawn",
-    message: `${review} was taken back`,
-    ...ofReview(memory, review),
-    more: reviewed(memory, review, at)
-  }),
-  ReviewChanged: ({ at, review, what }, memory) => ({
-    level: "Debug",
-    name: "espalier.review.changed",
-    message: `${review} was ${what}`,
-    ...ofReview(memory, review),
-    more: reviewed(memory, review, at, { what })
-  }),
-  ReviewRefused: ({ because, decision, review }, memory) => ({
-    level: because === "self-approval" || because === "not-a-reviewer" ? "Warn" : "Info",
-    name: "espalier.review.refused",
-    message: `a decision about ${review} does not count: ${because}`,
-    ...ofReview(memory, review),
-    more: () => ({ review, decision: word(decision), because: word(because) })
-  }),
-  GrantStalled: ({ review, task, what }) => ({
-    level: "Warn",
-    name: "espalier.grant.stalled",
-    message: what === "lapsed" ? `the approval of ${review} was never used` : `nothing is done with ${review}`,
-    task,
-    more: () => ({ review, what })
-  }),
-  GrantGiven: ({ review }, memory) => ({
-    level: "Info",
-    name: "espalier.grant.given",
-    message: `the like of ${review} may be done without being asked`,
-    ...ofReview(memory, review),
-    more: () => ({ review })
-  }),
-  GrantRevoked: ({ review }, memory) => ({
-    level: "Info",
-    name: "espalier.grant.revoked",
-    message: `the like of ${review} is asked about again`,
-    ...ofReview(memory, review),
-    more: () => ({ review })
-  }),
-  Notified: ({ channels, ok, review, what }, memory) => ({
-    level: ok ? "Debug" : "Warn",
-    name: "espalier.review.notified",
-    message: ok ? `somebody was told of ${review}` : `nobody could be told of ${review}`,
-    ...ofReview(memory, review),
-    more: () => ({ review, what: word(what), outcome: ok ? "ok" : "failed", channels: channels.length })
-  }),
+  ...reviews,
   Parked: ({ dispatch, task, usage, worker }) => ({
     level: "Debug",
     name: "espalier.dispatch.parked",

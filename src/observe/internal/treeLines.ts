@@ -20,7 +20,7 @@ import { errorTypeOfKind } from "./errorTypes.ts"
 import type { Place } from "./levels.ts"
 import { type Line, lineOf, type Manner } from "./logLines.ts"
 import { type Fields, word } from "./logNames.ts"
-import type { ErrorOf, Said } from "./logTable.ts"
+import type { ErrorOf, Said } from "./logSaid.ts"
 import { events } from "./ownNames.ts"
 
 type Of<Tag extends Event["_tag"]> = Extract<Event, { readonly _tag: Tag }>
