@@ -1,10 +1,10 @@
+import { type Draft, fromOutside } from "../../run/internal/apply.ts"
 /**
  * Why a run was taken up, out of its events.
  *
  * @since 0.1.0
  */
 import { wakeAt } from "../../run/internal/applying/timers.ts"
-import { type Draft, fromOutside } from "../../run/internal/apply.ts"
 import type { Cause } from "../../run/Observer.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
 

@@ -26,7 +26,12 @@ const outcomeOfRun = ({ status, stopReason }: Of<"RunFinished">): DispatchEnd =>
 }
 
 /** What went wrong in an order. That people said no, and that it was called back, are no errors. */
-const faultOf = (outcome: DispatchEnd, error: ErrorInfo | undefined, note: string, review?: string): Fault | undefined => {
+const faultOf = (
+  outcome: DispatchEnd,
+  error: ErrorInfo | undefined,
+  note: string,
+  review?: string
+): Fault | undefined => {
   if (outcome === "accepted" || outcome === "partial" || outcome === "cancelled") return undefined
   if (outcome === "denied" && review !== undefined) return undefined
   return error === undefined ? { kind: outcome, reason: note } : { kind: error.kind, reason: error.reason }
@@ -51,7 +56,10 @@ export class Delegating {
   private readonly failed = new Map<string, Array<Twig>>()
   private readonly reviews = new Map<string, Twig>()
   private readonly parked = new Map<string, Twig>()
-  private readonly outside = new Map<string, { readonly name: string; readonly dispatch: string; readonly twig: Twig }>()
+  private readonly outside = new Map<
+    string,
+    { readonly name: string; readonly dispatch: string; readonly twig: Twig }
+  >()
   /** Where a late payment for an order or a choice is told of. */
   private readonly payers = new Map<string, Twig>()
   private readonly tasks = new Map<string, TaskEnd>()
@@ -164,7 +172,12 @@ export class Delegating {
   }
 
   /** A leaf that stands for a moment. */
-  private note(parent: Twig, name: string, { at, note }: { readonly at: number; readonly note: string }, said?: Said): Twig {
+  private note(
+    parent: Twig,
+    name: string,
+    { at, note }: { readonly at: number; readonly note: string },
+    said?: Said
+  ): Twig {
     const twig = this.twig(parent, "note", name, at, { ...said, note })
     twig.end(at)
     return twig
@@ -269,7 +282,8 @@ export class Delegating {
         return this.answered(event.review, at, outcome, { end: "decided", decision, by })
       }
       case "ReviewExpired":
-        if (event.action !== "hold") this.answered(event.review, at, "timed-out", { end: "expired", decision: event.action })
+        if (event.action !== "hold")
+          this.answered(event.review, at, "timed-out", { end: "expired", decision: event.action })
         return
       case "ReviewWithdrawn": {
         const by = event.by === undefined ? {} : { by: event.by }
@@ -386,8 +400,16 @@ export class Delegating {
       const call = callOf(event)
       const twig = this.twig(parent, "chat", call?.model ?? "model", began, { note })
       twig.own.model(call, event)
-      if (call === undefined || call.end === "answered") twig.end(at, "ok")
-      else if (call.end === "interrupted") twig.end(at, "cancelled")
+      if (call === undefined || call.end === "answered") {
+        twig.end(at, "ok")
+        // Another model has answered, or the same one when it was asked again.
+        for (let index = parent.children.length - 2; index >= 0; index--) {
+          const each = parent.children[index]
+          if (each?.kind !== "chat") continue
+          if (each.said.outcome === "ok") break
+          each.healed = true
+        }
+      } else if (call.end === "interrupted") twig.end(at, "cancelled")
       else twig.end(at, "failed", { kind: call.end, reason: call.reason ?? note })
       return
     }
