@@ -62,7 +62,7 @@ export const labelOf = ({ attempt, kind, name, review, segment, task }: Node): s
   const of = task === undefined ? "" : ` (${task})`
   switch (kind) {
     case "segment": {
-      const read = segment === undefined || segment.replayed === 0 ? "" : `, ${segment.replayed} events read again`
+      const read = segment === undefined || segment.replayed === 0 ? "" : `, ${segment.replayed} replayed`
       return `segment ${name}${segment === undefined ? "" : ` (${segment.cause}${read})`}`
     }
     case "agent":
@@ -82,12 +82,12 @@ export const labelOf = ({ attempt, kind, name, review, segment, task }: Node): s
 const standOf = ({ endedAt, kind, lost, outcome }: Node): string =>
   lost === true ? "lost" : (outcome ?? (kind === "note" ? "" : endedAt === undefined ? "open" : "ended"))
 
+/** What calls have cost; `?` stands for those without a price. */
 const costOf = ({ totals }: Node): string => {
   if (totals === undefined || totals.calls === 0) return ""
   const { costs, unpriced } = totals
   const known = costs.map(({ cost, currency }) => `${shownAmount(cost)} ${currency}`)
-  if (known.length === 0) return "not known"
-  return [...known, ...(unpriced === 0 ? [] : [`${unpriced} not known`])].join(" + ")
+  return [...known, ...(unpriced === 0 ? [] : ["?"])].join(" + ")
 }
 
 const tookOf = ({ endedAt, kind, startedAt }: Node): string =>
@@ -95,11 +95,11 @@ const tookOf = ({ endedAt, kind, startedAt }: Node): string =>
 
 const heads = ["took", "tries", "tokens", "cost"] as const
 
-/** What is told of a node beside its name: how it stands, how long it took, its attempts, tokens, and cost. */
+/** What is told of a node under the heads. One attempt goes without saying. */
 const factsOf = (node: Node): ReadonlyArray<string> => {
   const { attempts, totals } = node
   const tokens = totals === undefined || totals.calls === 0 ? "" : String(totals.tokens.total)
-  return [tookOf(node), attempts === undefined ? "" : String(attempts), tokens, plain(costOf(node))]
+  return [tookOf(node), attempts === undefined || attempts === 1 ? "" : String(attempts), tokens, plain(costOf(node))]
 }
 
 /** A line before it is laid out. `before`, `under`: the lines of the tree in its first line, and in those below it. */
@@ -150,7 +150,7 @@ const most = (texts: ReadonlyArray<string>): number =>
   texts.reduce((widest, text) => Math.max(widest, widthOf(text)), 0)
 
 /** The columns of a bar: at least, at most, and in a pipe. */
-const bars = { least: 8, most: 60, piped: 32 }
+const bars = { least: 6, most: 60, piped: 32 }
 
 /** A label that is broken has at least so many columns. */
 const narrowest = 16
@@ -220,27 +220,30 @@ const asColumns = (
   return [joined(cells), ...more.map((text) => `${under}${below}${text}`)]
 }
 
-/** A node as a sentence, in as many columns as there are. */
-const asSentence = (look: Look, { before, facts, label, node, stand, under }: Line): ReadonlyArray<string> => {
+/** A node as a sentence, in as many columns as there are. `cut`: of the lines of the tree, so many columns are not drawn. */
+const asSentence = (
+  look: Look,
+  cut: number,
+  { before, facts, label, node, stand, under }: Line
+): ReadonlyArray<string> => {
   const columns = look.columns ?? Infinity
-  const kept = Math.max(0, Math.floor(columns / 2))
-  const guide = (text: string): string => (text.length > kept ? text.slice(text.length - kept) : text)
+  const guide = `${under}${node.children.length > 0 ? "│ " : "  "}`
   const said = facts.flatMap((fact, column) => {
     const head = heads[column] ?? ""
     return fact === "" ? [] : [head === "took" || head === "cost" ? fact : `${fact} ${head}`]
   })
   const text = [label, ...(stand === "" ? [] : [stand]), ...said].join(", ")
-  const below = node.children.length > 0 ? "│ " : "  "
-  const rest = guide(under + below)
-  const [first = "", ...more] = wrapped(text, Math.max(1, columns - Math.max(guide(before).length, rest.length)))
-  return [guide(before) + first, ...more.map((line) => rest + line)]
+  const [first = "", ...more] = wrapped(text, Math.max(1, columns - Math.max(0, guide.length - cut)))
+  return [before.slice(cut) + first, ...more.map((line) => guide.slice(cut) + line)]
 }
 
 /** A tree in a place, over its time. */
 export const timelineIn = (look: Look, axis: Axis, tree: Node, hidden: ReadonlyMap<Node, number>): string => {
   const lines = linesOf(tree, hidden)
   const layout = layoutOf(look, lines)
+  // Of a deep tree the lines alone would leave no room.
+  const cut = Math.max(0, most(lines.map(({ under }) => under)) + 2 - Math.floor((look.columns ?? Infinity) / 2))
   return layout === undefined
-    ? lines.flatMap((line) => asSentence(look, line)).join("\n")
+    ? lines.flatMap((line) => asSentence(look, cut + (cut % 2), line)).join("\n")
     : [headLine(look, axis, layout), ...lines.flatMap((line) => asColumns(look, axis, line, layout))].join("\n")
 }

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 
 import * as Delegation from "../observe/Delegation.ts"
+import { many } from "../run/internal/problems.ts"
 import { lasted, plain } from "../run/internal/text.ts"
 import { Refused } from "./failures.ts"
 import { type Look, timeOf } from "./look.ts"
@@ -70,7 +71,9 @@ export const traceText = (look: Look, whole: Delegation.Node, shown: Shown): str
     axis.idle === 0
       ? []
       : [labelled(look, "left out", labels, `${lasted(axis.idle)} in which nobody carried it out are not in the bars`)]
-  return [timelineIn(look, axis, tree, hidden), "", ...errorLines(look, whole), ...idle].join("\n")
+  const unpriced = whole.totals?.unpriced ?? 0
+  const unknown = unpriced === 0 ? [] : [labelled(look, "?", labels, `${many(unpriced, "call")} without a known price`)]
+  return [timelineIn(look, axis, tree, hidden), "", ...errorLines(look, whole), ...idle, ...unknown].join("\n")
 }
 
 /** Prints the delegation of a run over time. */
