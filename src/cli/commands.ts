@@ -30,6 +30,7 @@ import { platform } from "./platform.ts"
 import { here } from "./printing.ts"
 import * as reading from "./reading.ts"
 import * as carrying from "./running.ts"
+import { trace } from "./trace.ts"
 import * as drawn from "./tree.ts"
 import * as writing from "./writing.ts"
 
@@ -257,6 +258,33 @@ const tree = Command.make(
   )
 )
 
+const tracing = Command.make(
+  "trace",
+  {
+    run: runId,
+    depth: Flag.Int("depth").pipe(
+      Flag.withDescription("Only so many levels below the run. Default: all of them"),
+      Flag.filter(
+        (depth) => depth >= 0,
+        (depth) => `must be >= 0, is ${depth}`
+      ),
+      Flag.optional
+    ),
+    errors: on("errors", "Only branches in which something went wrong")
+  },
+  ({ depth, errors, run }) => within((json) => trace(run, { depth: Option.getOrUndefined(depth), errors }, json))
+).pipe(
+  Command.withDescription(
+    "Prints who was asked what in a run, over time: orders, attempts, calls of models and tools, with what each took and " +
+      "cost, and what went wrong first. With --json the tree of it"
+  ),
+  Command.withShortDescription("Prints who was asked what in a run, over time, and what went wrong first"),
+  Command.withExamples([
+    { command: "espalier trace r1 --errors", description: "Only where something went wrong" },
+    { command: "espalier trace r1 --depth 4", description: "Down to the domains" }
+  ])
+)
+
 const setting = Command.make(
   "set",
   {
@@ -366,6 +394,7 @@ const all = espalier.pipe(
     show,
     ...forPeople,
     tree,
+    tracing,
     audit,
     autonomy,
     verify,

@@ -34,6 +34,7 @@ const styles: Readonly<Record<string, Style>> = {
   crashed: "red",
   "budget-exceeded": "red",
   denied: "red",
+  lost: "yellow",
   // Workers.
   healthy: "green",
   degraded: "yellow",

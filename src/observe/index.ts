@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 export * as Bulkhead from "./Bulkhead.ts"
+export * as Delegation from "./Delegation.ts"
 export * as EspalierTracer from "./EspalierTracer.ts"
 export * as Logs from "./Logs.ts"
 export * as Metrics from "./Metrics.ts"

@@ -60,6 +60,8 @@ const scriptOf = Effect.fnUntraced(function* (shell: string) {
 const completed = [
   ["espalier aud", ["audit"]],
   ["espalier au", ["audit", "autonomy"]],
+  ["espalier tr", ["trace", "tree"]],
+  ["espalier trace --er", ["--errors"]],
   ["espalier show --jou", ["--journal"]],
   ["espalier runs --status ca", ["cancelled"]],
   ["espalier autonomy s", ["set"]]
@@ -91,7 +93,18 @@ describe("completions", () => {
     Effect.gen(function* () {
       const { out } = yield* espalier("none", ["--completions", shell])
       const text = out.join("\n")
-      for (const command of ["runs", "show", "tree", "audit", "autonomy", "verify", "state", "costs", "export"]) {
+      for (const command of [
+        "runs",
+        "show",
+        "tree",
+        "trace",
+        "audit",
+        "autonomy",
+        "verify",
+        "state",
+        "costs",
+        "export"
+      ]) {
         assert.include(text, command)
       }
     })

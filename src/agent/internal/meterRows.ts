@@ -31,8 +31,8 @@ export const headsOf = ({ run }: Table): ReadonlyArray<string> => [
   "unpriced"
 ]
 
-/** An amount without an exponent. */
-const shownAmount = (cost: number): string => {
+/** An amount without an exponent. @since 0.1.0 */
+export const shownAmount = (cost: number): string => {
   const text = cost.toFixed(12).replace(/0+$/, "")
   return text.endsWith(".") ? text.slice(0, -1) : text
 }

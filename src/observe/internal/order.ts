@@ -1,0 +1,129 @@
+/**
+ * An order that is open: its dispatch, the attempt that goes on, and the tools that this has called.
+ *
+ * @since 0.1.0
+ */
+import type { Node } from "../Delegation.ts"
+import type { Section } from "./section.ts"
+import type { Twig } from "./twig.ts"
+
+/** An open order. */
+export class Order {
+  readonly task: string
+  readonly dispatch: string
+  readonly worker: string
+  /** The number of the attempt that goes on or comes next. */
+  attempt = 1
+  /** When the next attempt begins, where none goes on. */
+  private nextAt: number | undefined
+  /** Its worker asks models. */
+  isAgent = false
+  /** Where its work is told of since it was begun last. */
+  private section: Section | undefined
+  private delegate: Twig | undefined
+  private agent: Twig | undefined
+  /** What it does outside and goes on, by name; calls of tools that are told of by what was paid for them alone. */
+  private readonly outside = new Map<string, Array<Twig>>()
+  private readonly repeated = new Map<string, number>()
+
+  constructor(task: string, dispatch: string, worker: string) {
+    this.task = task
+    this.dispatch = dispatch
+    this.worker = worker
+  }
+
+  /** Its work begins in a segment: at first, with an answer, or anew. */
+  begin(section: Section, supervisor: Twig, at: number): void {
+    const { dispatch, task, worker } = this
+    this.section = section
+    this.delegate = section.start(supervisor, "delegate", worker, at, { task, dispatch, attempts: this.attempt })
+    this.agent = undefined
+    this.outside.clear()
+    this.repeated.clear()
+    this.nextAt = Math.max(at, this.nextAt ?? at)
+    this.due(at)
+  }
+
+  get goesOn(): boolean {
+    return this.delegate?.isOpen === true
+  }
+
+  /** Begins the attempt that is due by then. */
+  due(at: number): void {
+    const { delegate, nextAt, section, worker } = this
+    if (nextAt === undefined || nextAt > at || delegate === undefined || section === undefined) return
+    this.agent = section.start(delegate, "agent", worker, nextAt, { attempt: this.attempt })
+    delegate.said.attempts = this.attempt
+    this.nextAt = undefined
+  }
+
+  /** Where something that its work did is told of. */
+  at(at: number): Twig | undefined {
+    this.due(at)
+    return this.agent ?? this.delegate
+  }
+
+  /** An attempt has failed, and another one follows. */
+  failed(attempt: number, at: number, waitMillis: number, error: NonNullable<Node["error"]>): void {
+    this.due(at)
+    this.leave(at)
+    if (this.agent?.isOpen === true) this.section?.end(this.agent, at, "failed", error)
+    this.attempt = attempt + 1
+    this.nextAt = at + waitMillis
+  }
+
+  /** Its work has stopped: it is over, or waits. */
+  stop(at: number, outcome: Node["outcome"], error?: Node["error"]): void {
+    this.due(at)
+    this.leave(at)
+    const { agent, delegate, section } = this
+    if (agent?.isOpen === true) section?.end(agent, at, outcome, error)
+    if (delegate?.isOpen === true) section?.end(delegate, at, outcome, error)
+    this.nextAt = undefined
+  }
+
+  /** Something is about to be done outside. */
+  intended(name: string, at: number): Twig | undefined {
+    const parent = this.at(at)
+    if (parent === undefined || this.section === undefined) return undefined
+    const twig = this.section.start(parent, this.isAgent ? "tool" : "effect", name, at)
+    const known = this.outside.get(name)
+    if (known === undefined) this.outside.set(name, [twig])
+    else known.push(twig)
+    return twig
+  }
+
+  /** A tool was called: what is told of it already, or nothing. */
+  called(name: string, at: number, outcome: Node["outcome"], error?: Node["error"]): Twig | undefined {
+    const known = this.outside.get(name)
+    let twig = known?.shift()
+    while (twig !== undefined && !twig.isOpen) twig = known?.shift()
+    if (twig === undefined) this.repeated.set(name, (this.repeated.get(name) ?? 0) + 1)
+    else this.section?.end(twig, at, outcome, error)
+    return twig
+  }
+
+  /** It is known what came of something that was done outside. */
+  settled(twig: Twig, at: number, outcome: Node["outcome"], error?: Node["error"]): void {
+    if (twig.isOpen) this.section?.end(twig, at, outcome, error)
+  }
+
+  /** Whether what was settled is told of by a call that was paid for. */
+  wasRepeated(name: string): boolean {
+    const count = this.repeated.get(name) ?? 0
+    this.repeated.set(name, Math.max(0, count - 1))
+    return count > 0
+  }
+
+  /** Of what it was doing outside nobody has written the end. */
+  private leave(at: number): void {
+    for (const twigs of this.outside.values()) {
+      for (const twig of twigs) {
+        if (!twig.isOpen) continue
+        this.section?.end(twig, at)
+        twig.said.lost = true
+      }
+    }
+    this.outside.clear()
+  }
+}
