@@ -429,7 +429,7 @@ describe("EspalierTracer", () => {
           yield* TestClock.adjust("3 seconds")
           const [result, counted] = yield* Fiber.join(fiber)
           assert.deepStrictEqual(result, ["Hello", true, 3_000])
-          assert.deepStrictEqual(Object.keys(counted), where === "none" ? [] : ["traces threw"])
+          assert.deepStrictEqual(Object.keys(counted), where === "none" ? [] : ["traces thrown"])
         })
     )
 
@@ -440,7 +440,7 @@ describe("EspalierTracer", () => {
           Effect.provide(EspalierTracer.layer()),
           Effect.provideService(Tracer.Tracer, broken("span"))
         )
-        assert.deepStrictEqual(yield* drops, { "traces threw": 1 })
+        assert.deepStrictEqual(yield* drops, { "traces thrown": 1 })
       }).pipe(ownMetrics)
     )
   })

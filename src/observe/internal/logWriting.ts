@@ -32,7 +32,7 @@ const spanOf = (context: Context.Context<never>, { span_id, trace_id }: Fields):
   return around._tag === "None" ? undefined : Tracer.externalSpan(around.value)
 }
 
-const lost = (context: Context.Context<never>): void => dropped("logs", "threw", context)
+const lost = (context: Context.Context<never>): void => dropped("logs", "thrown", context)
 
 /** A logger may answer with anything. What fails later has to be heard, or it ends the process. */
 const heard = (answer: unknown, context: Context.Context<never>): void => {
