@@ -479,29 +479,52 @@ describe("Delegation", () => {
   )
 
   it.effect("R-501 folding is linear: four times the orders take about four times as long", () =>
-    Effect.sync(() => {
-      const history = (orders: number): ReadonlyArray<RunEvent.RunEvent> => [
-        {
-          ...started,
-          tasks: Array.from({ length: orders }, (_, index) => ({ id: `t${index}`, needs: [], acceptMissing: false }))
-        } as RunEvent.RunEvent,
-        ...Array.from({ length: orders }, (_, index): ReadonlyArray<RunEvent.RunEvent> => [
-          given(`t${index}`, 1, index),
-          reported(`t${index}`, "accepted", index + 1)
-        ]).flat()
-      ]
+    Effect.gen(function* () {
+      const history = Effect.fnUntraced(function* (id: string, orders: number) {
+        const echo = Fake.worker("one", { size: 50, answers: ({ task }) => task })
+        const tasks = Array.from({ length: orders }, (_, index) => task(`t${index}`))
+        yield* elapse(
+          Run.start(deskOf([echo], Plan.make<string>(tasks, { concurrency: 50 })), { ...options, id }),
+          "1 minute"
+        )
+        return yield* eventsOf(id)
+      })
+      const few = yield* history("r1", 500)
+      const many = yield* history("r2", 2_000)
       const best = (events: ReadonlyArray<RunEvent.RunEvent>): number =>
         Math.min(
-          ...Array.from({ length: 5 }, () => {
+          ...Array.from({ length: 7 }, () => {
             const from = process.cpuUsage().user
-            assert.strictEqual(nodes(treeOf(events)).length, events.length - 1 + 5)
+            treeOf(events)
             return process.cpuUsage().user - from
           })
         )
-      const [few, many] = [history(2_000), history(8_000)]
       best(few)
       // Were it quadratic, it would be sixteen times.
       assert.isBelow(best(many), 10 * Math.max(best(few), 1_000))
-    })
+    }).pipe(memory)
+  )
+
+  it.effect("R-501 odd histories, made of real ones by leaving events out and telling them twice, give trees", () =>
+    Effect.gen(function* () {
+      const sent = (event: Journal.Event) =>
+        event.type === "EffectSettled" && JSON.stringify(event.data).includes("sent")
+      yield* elapse(killed(Run.start(agentDesk(), options), sent, "before"), "5 minutes")
+      yield* elapse(resume(agentDesk()), "5 minutes")
+      const events = yield* eventsOf("r1")
+      const decode = Schema.decodeUnknownSync(Delegation.Node)
+      for (let seed = 0; seed < 300; seed++) {
+        // Some numbers that have nothing to do with each other.
+        const odd = events.flatMap((event, index) => {
+          const dice = Math.imul(seed * 7919 + index * 104_729, 2_654_435_761) >>> 28
+          return dice === 0 ? [] : dice === 1 ? [event, event] : [event]
+        })
+        const tree = treeOf(odd)
+        const { run } = Meter.fold(odd)
+        assert.deepStrictEqual([tree.totals?.calls ?? 0, tree.totals?.costs ?? []], [run.calls, run.costs])
+        assert.deepStrictEqual(decode(tree), tree)
+        for (const { endedAt, startedAt } of nodes(tree)) assert.isAtLeast(endedAt ?? startedAt, startedAt)
+      }
+    }).pipe(Effect.provide(priced))
   )
 })

@@ -52,6 +52,8 @@ export class Delegating {
   private readonly groups = new Map<string, Group>()
   private readonly orders = new Map<string, Order>()
   private readonly orderOf = new Map<string, string>()
+  /** Orders of which another attempt is to come. */
+  private readonly waiting = new Set<Order>()
   private readonly consults = new Map<string, { readonly event: Of<"Consulted">; twig: Twig }>()
   private readonly failed = new Map<string, Array<Twig>>()
   private readonly reviews = new Map<string, Twig>()
@@ -72,6 +74,8 @@ export class Delegating {
     const { run, section } = this.begun(event)
     if (cause !== undefined) this.resume(run, event, cause)
     else {
+      // Who has put it down may not be who carried it out.
+      if (inside && event._tag !== "RunSuspended") this.pass(event.at)
       if (!section.isOpen && inside && run.isOpen && this.draft?.status === "running") this.goOn(run, section)
       const found = this.causes.see(event, section.isOpen)
       const { segment } = section.twig.said
@@ -85,9 +89,15 @@ export class Delegating {
   }
 
   tree(): Node | undefined {
-    if (this.run === undefined) return undefined
-    for (const order of this.orders.values()) if (order.goesOn) order.due(this.lastAt)
-    return grown(this.run, this.tasks).node
+    return this.run === undefined ? undefined : grown(this.run, this.tasks).node
+  }
+
+  /** Begins the attempts that are due by then. */
+  private pass(at: number): void {
+    for (const order of this.waiting) {
+      if (order.goesOn) order.due(at)
+      if (!order.waits) this.waiting.delete(order)
+    }
   }
 
   private readonly twig = (
@@ -134,7 +144,7 @@ export class Delegating {
 
   /** A process has ended in the middle: nobody knows more of what went on than until its last event. */
   private lose(section: Section): void {
-    for (const order of this.orders.values()) if (order.goesOn) order.due(section.lastAt)
+    this.pass(section.lastAt)
     section.stop(section.lastAt, undefined, true)
   }
 
@@ -154,6 +164,7 @@ export class Delegating {
   private give(order: Order, section: Section, at: number): void {
     const group = this.groupOf.get(order.task) ?? ""
     order.begin(section, section.domain(group, domainOf(order.worker), at), at)
+    if (order.waits) this.waiting.add(order)
     this.paid(order.dispatch, order.at(at))
   }
 
@@ -219,11 +230,13 @@ export class Delegating {
         this.orderOf.set(event.task, event.dispatch)
         return this.give(order, section, at)
       }
-      case "AttemptFailed":
-        this.orders
-          .get(event.dispatch)
-          ?.failed(event.attempt, at, event.waitMillis, { kind: event.kind, reason: event.note })
+      case "AttemptFailed": {
+        const order = this.orders.get(event.dispatch)
+        if (order === undefined) return
+        order.failed(event.attempt, at, event.waitMillis, { kind: event.kind, reason: event.note })
+        this.waiting.add(order)
         return
+      }
       case "Reported": {
         const { attempts, dispatch, note, outcome, result, review } = event
         const order = this.orders.get(dispatch)

@@ -44,6 +44,11 @@ export class Order {
     this.due(at)
   }
 
+  /** Whether another attempt is to come. */
+  get waits(): boolean {
+    return this.nextAt !== undefined
+  }
+
   get goesOn(): boolean {
     return this.delegate?.isOpen === true
   }
