@@ -219,6 +219,7 @@ describe("SemConv", () => {
       const said = SemConv.list(profile).map(
         ({ key, name, of, verified }) => `${of} ${key} ${name}${verified ? "" : " ?"}`
       )
+      // oxlint-disable-next-line vitest/no-standalone-expect -- it.each is a block of tests.
       expect(said).toMatchSnapshot()
     })
   })
