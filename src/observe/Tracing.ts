@@ -1,0 +1,255 @@
+/**
+ * Runs as spans: one trace for each time that somebody carries a run out, in the shape of its delegation.
+ *
+ * | span | is |
+ * |---|---|
+ * | `espalier.segment` | the anchor of a trace; over at once, so that it is there whatever becomes of the rest |
+ * | `invoke_workflow DESK` | the run, until it ends, waits or is put down; also a group of tasks, by the kind of its coordinator |
+ * | `invoke_agent DESK`, `invoke_agent DOMAIN` | the supervisors |
+ * | `plan DESK` | a choice that somebody was asked for |
+ * | `espalier.delegate WORKER` | an order |
+ * | `invoke_agent WORKER` | one try of it; models are asked and tools are called below it |
+ * | `execute_tool TOOL` | a model's call of a tool; one that is recorded is not made again, and has no span |
+ * | `espalier.review request`, `espalier.review decide` | a question to people, and its answer, in the trace of whoever answers |
+ *
+ * **Details**
+ *
+ * - A run that is taken up again has a trace of its own, whose anchor points to the one before (`resumed_from`, after a crash
+ *   `recovers`), to the first one (`run_origin`), and to what decided it (`decided_by`).
+ * - No span is open while people are waited for. What is suspended, cancelled or refused is no error.
+ * - What is read back from the journal makes no span; the anchor says how many events that were.
+ * - Nothing of inputs, outputs, arguments or reasons is on a span; a failure is told by its type.
+ *
+ * **Gotchas**
+ *
+ * It makes the spans of runs; {@link EspalierTracer} gives those of models their names. Of two layers that add observers, one is
+ * provided to the other.
+ *
+ * **Example** (The spans of a run)
+ *
+ * ```ts
+ * import { Effect, Layer, Schema, Tracer } from "effect"
+ * import { Journal } from "espalier/journal"
+ * import { Tracing } from "espalier/observe"
+ * import { Desk, Domain, Plan, Run, Worker } from "espalier/run"
+ *
+ * const count = Worker.make("count", {
+ *   description: "Counts the words of a text",
+ *   input: Schema.String,
+ *   output: Schema.Int,
+ *   handle: ({ input }) => Effect.succeed(input.split(" ").length)
+ * })
+ * const desk = Desk.make("counting", {
+ *   version: "1",
+ *   input: Schema.String,
+ *   domains: [Domain.make("words", { workers: [count] })],
+ *   coordinator: Plan.make([
+ *     { id: "count", worker: "words.count", objective: "Count", input: (_, text: string) => text }
+ *   ])
+ * })
+ *
+ * const names: Array<string> = []
+ * const tracer = Tracer.make({
+ *   span: (options) => {
+ *     names.push(options.name)
+ *     return new Tracer.NativeSpan(options)
+ *   }
+ * })
+ * const layers = Layer.mergeAll(Tracing.layer(), Journal.layerMemory, Layer.succeed(Tracer.Tracer, tracer))
+ * await Effect.runPromise(Effect.provide(Run.start(desk, { id: "r1", input: "to be" }), layers))
+ * names.slice(0, 3) // => ["espalier.segment", "invoke_workflow counting", "invoke_agent counting"]
+ * names.slice(3) // => ["invoke_agent words", "espalier.delegate count", "invoke_agent count"]
+ * ```
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
+
+import { Given } from "../run/internal/given.ts"
+import { traceOf } from "../run/internal/observing.ts"
+import * as Observer from "../run/Observer.ts"
+import { dropped } from "./internal/drops.ts"
+import { GenAiScope } from "./internal/genAiScope.ts"
+import { type Op, SpanPlan } from "./internal/spanPlan.ts"
+import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemConv.ts"
+
+/**
+ * How runs are traced.
+ *
+ * **Details**
+ *
+ * - `profile`: by the names of which version. Default `genai-0.1`.
+ * - `maxSpans`: so many spans the run layer makes for one segment, a whole number >= 1; those beyond are counted on the span of
+ *   the workflow. Those of models and tools are not counted. Default 2,000.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly profile?: Profile | undefined
+  readonly maxSpans?: number | undefined
+}
+
+/** A failure as it is told: by its type, without words and without a stack. */
+class Failed extends Error {
+  override readonly name: string
+  constructor(type: string) {
+    super(type)
+    this.name = type
+    this.stack = type
+  }
+}
+
+const parse = (trace: string): Tracer.ExternalSpan => {
+  const [, traceId = "", spanId = "", flags = ""] = trace.split("-")
+  return Tracer.externalSpan({ traceId, spanId, sampled: flags === "01" })
+}
+
+const given = new Given("Tracing.layer")
+
+/** Makes and ends spans as a plan says. */
+class Spans {
+  private context: Context.Context<never>
+  private readonly open = new Map<string, Tracer.Span>()
+
+  constructor(context: Context.Context<never>) {
+    this.context = context
+  }
+
+  use(context: Context.Context<never>): void {
+    this.context = context
+  }
+
+  get(id: string): Tracer.Span | undefined {
+    return this.open.get(id)
+  }
+
+  do(ops: ReadonlyArray<Op>, parent?: Tracer.AnySpan | undefined, around: Context.Context<never> = this.context): void {
+    for (const op of ops) {
+      try {
+        this.one(op, parent, around)
+      } catch {
+        // Whoever makes spans has thrown, which is no matter of the run.
+        dropped("traces", "thrown", around)
+      }
+    }
+  }
+
+  private one(op: Op, around: Tracer.AnySpan | undefined, context: Context.Context<never>): void {
+    const now = Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
+    if (op._tag === "Close") {
+      const span = this.open.get(op.id)
+      if (span === undefined) return
+      this.keep(op.id, span)
+      for (const [key, each] of Object.entries(op.attributes)) span.attribute(key, each)
+      const exit = op.error === undefined ? (op.quiet ? Exit.interrupt() : Exit.void) : Exit.fail(new Failed(op.error))
+      return span.end(now, exit)
+    }
+    const parent = op.parent === undefined ? around : (this.open.get(op.parent) ?? around)
+    const span = Context.get(context, Tracer.Tracer).span({
+      name: op.name,
+      parent: Option.fromUndefinedOr(parent),
+      annotations: Context.empty(),
+      links: op.links.flatMap(({ to, type }) => {
+        const target = "trace" in to ? parse(to.trace) : this.open.get(to.id)
+        return target === undefined ? [] : [{ span: target, attributes: { [espalier.linkType]: type } }]
+      }),
+      startTime: now,
+      kind: op.kind,
+      root: parent === undefined,
+      sampled: parent?.sampled ?? true
+    })
+    for (const [key, each] of Object.entries(op.attributes)) span.attribute(key, each)
+    this.open.set(op.id, span)
+  }
+
+  /** The anchor, and the tries of an order, are pointed to after their end; nothing else is. */
+  private keep(id: string, span: Tracer.Span): void {
+    if (id.startsWith("dispatch ")) {
+      const tries = `attempt ${id.slice("dispatch ".length)} `
+      for (const each of this.open.keys()) if (each.startsWith(tries)) this.open.delete(each)
+    }
+    if (id !== "segment" && !id.startsWith("attempt ")) this.open.delete(id)
+    else this.open.set(id, span)
+  }
+}
+
+/**
+ * An observer that makes spans of runs, for the tracer around each of them.
+ *
+ * **Gotchas**
+ *
+ * Throws a `RangeError` that names the option when a value does not hold.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Observer.Observer => {
+  given.record("options", options, ["profile", "maxSpans"])
+  const { maxSpans = 2000, profile = defaultProfile } = options
+  if (!Profiles.includes(profile)) given.refuse("profile", `one of ${Profiles.join(", ")}`, profile)
+  const most = given.whole("maxSpans", maxSpans, 1)
+  const { attributes } = names(profile)
+  return {
+    attend: (run): Observer.Attendance => {
+      const plan = new SpanPlan(run, attributes, most)
+      const spans = new Spans(Context.empty())
+      return {
+        recall: (event) => plan.recall(event),
+        begin: (beginning) => {
+          spans.use(beginning.context)
+          spans.do(plan.begin(beginning))
+          const anchor = spans.get("segment")
+          return anchor === undefined ? {} : traceOf(anchor)
+        },
+        happened: (events) => {
+          for (const event of events) spans.do(plan.happened(event))
+        },
+        around: (work, effect, ended) =>
+          Effect.suspend(() => {
+            const fiber = Fiber.getCurrent()
+            const context = fiber === undefined ? Context.empty() : fiber.context
+            const { agent, id, ops } = plan.work(work)
+            const below = work._tag === "Tool" || work._tag === "Decision"
+            spans.do(ops, below ? fiber?.cache.span : undefined, context)
+            const span = spans.get(id)
+            const over = Effect.onExit(effect, (exit) =>
+              Effect.sync(() => {
+                const how = ended(exit)
+                const waited =
+                  work._tag === "Decision"
+                    ? plan.waited(work.review, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
+                    : undefined
+                const more = waited === undefined ? {} : { [espalier.reviewWaitTime]: waited }
+                const closing = below ? [SpanPlan.closing(id, how, attributes, "ok", more)] : plan.done(id, how)
+                spans.do(closing, undefined, context)
+              })
+            )
+            const scoped =
+              agent === "" ? over : Effect.updateService(over, GenAiScope, (scope) => ({ ...scope, agent, run }))
+            return span === undefined ? scoped : Effect.provideService(scoped, Tracer.ParentSpan, span)
+          }),
+        end: () => spans.do(plan.end())
+      }
+    }
+  }
+}
+
+/**
+ * Traces the runs around which it is.
+ *
+ * **Gotchas**
+ *
+ * As of {@link make}.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<never> => Observer.layer(make(options))

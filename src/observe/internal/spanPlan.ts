@@ -1,0 +1,464 @@
+/**
+ * Which spans a run has, as data: what is opened, told and closed, by the events of the run and the work in between.
+ *
+ * It makes no span. What was recalled opens nothing; a segment begins with an anchor, which is over at once, so that it is there
+ * for later segments to point to whatever becomes of this one.
+ *
+ * **Invariants**
+ *
+ * - P1. Whatever is opened is closed, at the latest by {@link SpanPlan.end}.
+ * - P2. A parent is closed after its children.
+ *
+ * @since 0.1.0
+ */
+import type { Beginning, Ended, Work } from "../../run/Observer.ts"
+import type { PlannedTask, RunEvent } from "../../run/RunEvent.ts"
+import { type Attributes, errorTypeOfOutcome, espalier, links, operations, spanName, value } from "../SemConv.ts"
+
+/** What a span points to: another one of this plan, or one of another process, as a `traceparent`. */
+export interface Link {
+  readonly type: string
+  readonly to: { readonly id: string } | { readonly trace: string }
+}
+
+export type Fields = Readonly<Record<string, string | number | boolean>>
+
+/**
+ * What is to be done with spans.
+ *
+ * **Details**
+ *
+ * - `Open`: below `parent`, absent for the root of a trace. `Close`: `error` is the type of its failure; `quiet`: it neither failed
+ *   nor is done.
+ */
+export type Op =
+  | {
+      readonly _tag: "Open"
+      readonly id: string
+      readonly parent: string | undefined
+      readonly name: string
+      readonly kind: "internal" | "producer"
+      readonly attributes: Fields
+      readonly links: ReadonlyArray<Link>
+    }
+  | {
+      readonly _tag: "Close"
+      readonly id: string
+      readonly error: string | undefined
+      readonly quiet: boolean
+      readonly attributes: Fields
+    }
+
+const anchor = "segment"
+const workflow = "workflow"
+
+/** The domain of a worker, and its own name. */
+const placeOf = (worker: string): readonly [domain: string, name: string] => {
+  const dot = worker.indexOf(".")
+  return dot === -1 ? ["", worker] : [worker.slice(0, dot), worker.slice(dot + 1)]
+}
+
+/** So many decisions a segment points to. */
+const mostDecisions = 20
+
+interface Order {
+  readonly task: string
+  readonly worker: string
+}
+
+/** @since 0.1.0 */
+export class SpanPlan {
+  private readonly run: string
+  private readonly names: Attributes
+  private readonly most: number
+  private desk = ""
+  private tier = ""
+  private segments = 0
+  private recalled = 0
+  private origin: string | undefined
+  private last: string | undefined
+  private decided: Array<string> = []
+  private readonly parents = new Map<string, string>()
+  private readonly groups = new Map<string, string>()
+  private readonly orders = new Map<string, Order>()
+  private readonly reviews = new Map<
+    string,
+    { readonly at: number; readonly kind: string; readonly trace: string | undefined }
+  >()
+  /** What is open, each with what it is below, in the order in which it was opened. */
+  private readonly open = new Map<string, string | undefined>()
+  private readonly tried = new Map<string, string>()
+  /** What of it is no span, because there are too many. */
+  private readonly unmade = new Set<string>()
+  private begun: Beginning | undefined
+  private opened = 0
+  private called = 0
+  private dropped = 0
+  private ended: Ended["outcome"] | undefined
+
+  constructor(run: string, names: Attributes, most: number) {
+    this.run = run
+    this.names = names
+    this.most = most
+  }
+
+  recall(event: RunEvent): void {
+    this.recalled += 1
+    this.learn(event)
+  }
+
+  /** The anchor of a segment. */
+  begin(beginning: Beginning): ReadonlyArray<Op> {
+    this.begun = beginning
+    const lost = beginning.cause === "crash-recovery"
+    const to = (type: string, trace: string | undefined): ReadonlyArray<Link> =>
+      trace === undefined ? [] : [{ type, to: { trace } }]
+    return [
+      this.make(
+        anchor,
+        undefined,
+        spanName.segment,
+        {
+          [espalier.segmentIndex]: this.segments,
+          [espalier.segmentCause]: value(beginning.cause),
+          ...(lost ? { [espalier.segmentLost]: true } : {}),
+          ...(this.recalled === 0 ? {} : { [espalier.replayedCount]: this.recalled })
+        },
+        {
+          links: [
+            ...to(lost ? links.recovers : links.resumedFrom, this.last),
+            ...to(links.runOrigin, this.origin),
+            ...this.decided.flatMap((trace) => to(links.decidedBy, trace))
+          ]
+        }
+      ),
+      { _tag: "Close", id: anchor, error: undefined, quiet: false, attributes: {} }
+    ]
+  }
+
+  happened(event: RunEvent): ReadonlyArray<Op> {
+    this.learn(event)
+    if (this.begun === undefined) return []
+    switch (event._tag) {
+      case "RunStarted":
+      case "RunResumed":
+        return this.root()
+      case "Dispatched":
+        return this.delegate(event.dispatch)
+      case "Reported": {
+        const { error } = event.result
+        const { outcome } = event
+        return this.close(
+          `dispatch ${event.dispatch}`,
+          error === undefined ? { outcome } : { outcome, kind: error.kind }
+        )
+      }
+      case "Parked":
+        return this.close(`dispatch ${event.dispatch}`, { outcome: "suspended" })
+      case "Merged": {
+        const { error } = event.result
+        const { outcome } = event
+        const how: Ended = error === undefined ? { outcome } : { outcome, kind: error.kind }
+        return event.group === "" ? [] : this.close(`group ${event.group}`, how)
+      }
+      case "ReviewOpened": {
+        const order = "dispatch" in event && event.dispatch !== undefined ? `dispatch ${event.dispatch}` : undefined
+        const task = "task" in event && event.task !== undefined ? event.task : ""
+        const below =
+          order !== undefined && this.open.has(order)
+            ? { ops: [], id: order }
+            : this.group(this.parents.get(task) ?? "")
+        const id = `review ${event.review}`
+        const request = this.opening(
+          id,
+          below.id,
+          spanName.reviewRequest,
+          {
+            [espalier.reviewId]: event.review,
+            [espalier.reviewKind]: value(event.kind),
+            [espalier.reviewReason]: value(event.reason)
+          },
+          { kind: "producer" }
+        )
+        return [...below.ops, ...request, ...this.close(id, { outcome: "accepted" })]
+      }
+      case "RunFinished": {
+        const { status, stopReason } = event
+        const outcomes = {
+          completed: "accepted",
+          partial: "partial",
+          failed: "failed",
+          cancelled: "cancelled"
+        } as const
+        const kind = stopReason === "budget-exceeded" ? "exhausted" : undefined
+        const outcome = status === "failed" && stopReason === "deadline" ? "timed-out" : outcomes[status]
+        this.ended = outcome
+        return this.closeAll(kind === undefined ? { outcome } : { outcome, kind })
+      }
+      default:
+        return []
+    }
+  }
+
+  /** What work opens, and the id of its own span, if it has one. */
+  work(work: Work): { readonly ops: ReadonlyArray<Op>; readonly id: string; readonly agent: string } {
+    switch (work._tag) {
+      case "Attempt": {
+        const order = `dispatch ${work.dispatch}`
+        if (!this.orders.has(work.dispatch)) this.orders.set(work.dispatch, { task: work.task, worker: work.worker })
+        const below = this.open.has(order) ? [] : this.delegate(work.dispatch)
+        const id = `attempt ${work.dispatch} ${work.attempt}`
+        const [domain, name] = placeOf(work.worker)
+        const before = this.tried.get(work.dispatch)
+        this.tried.set(work.dispatch, id)
+        const own = this.opening(
+          id,
+          order,
+          spanName.invokeAgent(name),
+          {
+            [this.names.operationName]: operations.invokeAgent,
+            [this.names.agentName]: name,
+            [espalier.nodePath]: `${this.desk}/${domain}/${name}`,
+            [espalier.nodeKindPath]: `${this.desk}/${domain}/${name}`,
+            [espalier.nodeRole]: "worker",
+            [espalier.taskId]: work.task,
+            [espalier.taskAttempt]: work.attempt,
+            [espalier.mailboxWaitTime]: work.waitMillis / 1000
+          },
+          { links: before === undefined ? [] : [{ type: links.restartOf, to: { id: before } }] }
+        )
+        return { ops: [...below, ...own], id, agent: name }
+      }
+      case "Choice": {
+        const subject = this.groups.has(work.subject) ? work.subject : (this.parents.get(work.subject) ?? "")
+        const below = this.group(subject)
+        const id = `choice ${work.consult}`
+        const own = this.opening(id, below.id, spanName.plan(this.desk), {
+          [this.names.operationName]: operations.plan,
+          [this.names.agentName]: this.desk,
+          ...(work.candidates === undefined ? {} : { [espalier.routingCandidates]: work.candidates })
+        })
+        return { ops: [...below.ops, ...own], id, agent: this.desk }
+      }
+      case "Tool": {
+        // A model gives ids as it likes.
+        const id = `tool ${++this.called}`
+        const attributes = {
+          [this.names.operationName]: operations.executeTool,
+          [this.names.toolName]: work.tool,
+          [this.names.toolType]: "function",
+          [this.names.toolCallId]: work.call
+        }
+        return { ops: [this.make(id, undefined, spanName.executeTool(work.tool), attributes)], id, agent: "" }
+      }
+      case "Decision": {
+        const id = `decision ${++this.called}`
+        const asked = this.reviews.get(work.review)
+        const attributes = {
+          [espalier.reviewId]: work.review,
+          ...(asked === undefined ? {} : { [espalier.reviewKind]: value(asked.kind) })
+        }
+        const answers = asked?.trace === undefined ? [] : [{ type: links.answers, to: { trace: asked.trace } }]
+        return { ops: [this.make(id, undefined, spanName.reviewDecide, attributes, { links: answers })], id, agent: "" }
+      }
+    }
+  }
+
+  /** Seconds since a review was opened, where it is known. */
+  waited(review: string, now: number): number | undefined {
+    const asked = this.reviews.get(review)
+    return asked === undefined ? undefined : Math.max(0, now - asked.at) / 1000
+  }
+
+  /** What is closed with work. */
+  done(id: string, how: Ended): ReadonlyArray<Op> {
+    return this.close(id, how)
+  }
+
+  /** How a span of work that is below what goes on around it ends. */
+  static closing(id: string, how: Ended, names: Attributes, ok: string, attributes: Fields = {}): Op {
+    const error = errorTypeOfOutcome(how.outcome, { kind: how.kind, late: how.outcome === "timed-out" })
+    const outcome = how.outcome === "accepted" ? ok : value(how.outcome)
+    return {
+      _tag: "Close",
+      id,
+      error,
+      quiet: how.outcome === "suspended" || how.outcome === "cancelled" || how.outcome === "refused",
+      attributes: {
+        ...attributes,
+        [espalier.outcome]: outcome,
+        ...(error === undefined ? {} : { [names.errorType]: error })
+      }
+    }
+  }
+
+  /** Nobody carries the run out here any more. */
+  end(): ReadonlyArray<Op> {
+    return this.closeAll({ outcome: this.ended ?? "suspended" })
+  }
+
+  private root(): ReadonlyArray<Op> {
+    if (this.open.has(workflow)) return []
+    return [
+      ...this.opening(workflow, anchor, spanName.invokeWorkflow(this.desk), {
+        [this.names.operationName]: operations.invokeWorkflow,
+        [this.names.workflowName]: this.desk,
+        [espalier.autonomyTier]: this.tier
+      }),
+      ...this.opening("group ", workflow, spanName.invokeAgent(this.desk), {
+        [this.names.operationName]: operations.invokeAgent,
+        [this.names.agentName]: this.desk,
+        [espalier.nodePath]: this.desk,
+        [espalier.nodeKindPath]: this.desk,
+        [espalier.nodeRole]: "supervisor"
+      })
+    ]
+  }
+
+  /** The span of a group, opened where it is not yet. */
+  private group(group: string): { readonly ops: ReadonlyArray<Op>; readonly id: string } {
+    const id = `group ${group}`
+    if (group === "" || this.open.has(id)) return { ops: [], id }
+    const below = this.group(this.parents.get(group) ?? "")
+    const kind = this.groups.get(group) ?? "group"
+    const own = this.opening(id, below.id, spanName.invokeWorkflow(kind), {
+      [this.names.operationName]: operations.invokeWorkflow,
+      [this.names.workflowName]: kind,
+      [espalier.taskId]: group
+    })
+    return { ops: [...below.ops, ...own], id }
+  }
+
+  private delegate(dispatch: string): ReadonlyArray<Op> {
+    const order = this.orders.get(dispatch)
+    if (order === undefined) return []
+    const [domain, name] = placeOf(order.worker)
+    const group = this.parents.get(order.task) ?? ""
+    const below = this.group(group)
+    const id = `domain ${domain} ${group}`
+    const supervisor = this.open.has(id)
+      ? []
+      : this.opening(id, below.id, spanName.invokeAgent(domain), {
+          [this.names.operationName]: operations.invokeAgent,
+          [this.names.agentName]: domain,
+          [espalier.nodePath]: `${this.desk}/${domain}`,
+          [espalier.nodeKindPath]: `${this.desk}/${domain}`,
+          [espalier.nodeRole]: "supervisor"
+        })
+    return [
+      ...below.ops,
+      ...supervisor,
+      ...this.opening(`dispatch ${dispatch}`, id, spanName.delegate(name), {
+        [espalier.delegationId]: dispatch,
+        [espalier.delegationFrom]: `${this.desk}/${domain}`,
+        [espalier.delegationTo]: order.worker,
+        [espalier.delegationMode]: "call",
+        [espalier.taskId]: order.task
+      })
+    ]
+  }
+
+  private learn(event: RunEvent): void {
+    const tasks = (group: string, planned: ReadonlyArray<PlannedTask>) => {
+      for (const { id } of planned) this.parents.set(id, group)
+    }
+    switch (event._tag) {
+      case "RunStarted":
+        this.desk = event.desk
+        this.tier = event.tier ?? ""
+        this.segments = 1
+        this.origin = this.last = event.trace
+        return tasks("", event.tasks)
+      case "RunResumed":
+        this.segments += 1
+        if (event.trace !== undefined) this.last = event.trace
+        this.decided = []
+        return
+      case "AutonomyChanged":
+        this.tier = event.to
+        return
+      case "GroupOpened":
+        this.groups.set(event.task, event.kind)
+        return tasks(event.task, event.tasks)
+      case "TasksAdded":
+        return tasks(event.group, event.tasks)
+      case "Dispatched":
+        this.orders.set(event.dispatch, { task: event.task, worker: event.worker })
+        return
+      case "Reported":
+        this.orders.delete(event.dispatch)
+        this.tried.delete(event.dispatch)
+        return
+      case "TaskEnded":
+        this.parents.delete(event.task)
+        this.groups.delete(event.task)
+        return
+      case "ReviewOpened":
+        this.reviews.set(event.review, { at: event.at, kind: event.kind, trace: this.last })
+        return
+      case "ReviewDecided":
+        this.reviews.delete(event.review)
+        if (event.trace !== undefined) this.decided = [...this.decided, event.trace].slice(-mostDecisions)
+        return
+      case "ReviewExpired":
+      case "ReviewWithdrawn":
+        this.reviews.delete(event.review)
+    }
+  }
+
+  private make(
+    id: string,
+    parent: string | undefined,
+    name: string,
+    attributes: Fields,
+    {
+      kind = "internal",
+      links = []
+    }: { readonly kind?: "internal" | "producer"; readonly links?: ReadonlyArray<Link> } = {}
+  ): Op {
+    const own = { [espalier.runId]: this.run, ...(this.desk === "" ? {} : { [espalier.workflowType]: this.desk }) }
+    return { _tag: "Open", id, parent, name, kind, attributes: { ...own, ...attributes }, links }
+  }
+
+  /** Opens a span, or nothing where there are too many: what would be below it is below what it would be below. */
+  private opening(
+    id: string,
+    parent: string,
+    name: string,
+    attributes: Fields,
+    more: { readonly kind?: "internal" | "producer"; readonly links?: ReadonlyArray<Link> } = {}
+  ): ReadonlyArray<Op> {
+    let below: string | undefined = parent
+    while (below !== undefined && this.unmade.has(below)) below = this.open.get(below)
+    this.open.set(id, parent)
+    this.opened += 1
+    if (this.opened <= this.most) return [this.make(id, below, name, attributes, more)]
+    this.unmade.add(id)
+    this.dropped += 1
+    return []
+  }
+
+  /** Closes a span, and before it whatever is open below it. */
+  private close(id: string, how: Ended): ReadonlyArray<Op> {
+    if (!this.open.has(id)) return []
+    const ops: Array<Op> = []
+    for (const [child, parent] of [...this.open]) {
+      if (parent === id)
+        ops.push(
+          ...this.close(
+            child,
+            /^(domain|group) /.test(child) || how.outcome !== "accepted" ? how : { outcome: "suspended" }
+          )
+        ) // P2
+    }
+    this.open.delete(id)
+    if (this.unmade.delete(id)) return ops
+    const dropped = id === workflow && this.dropped > 0 ? { [espalier.spansDropped]: this.dropped } : {}
+    ops.push(SpanPlan.closing(id, how, this.names, "ok", dropped))
+    return ops
+  }
+
+  private closeAll(how: Ended): ReadonlyArray<Op> {
+    return this.close(workflow, how) // P1
+  }
+}

@@ -1,0 +1,145 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Tracer } from "effect"
+import { Journal } from "espalier/journal"
+import { Tracing } from "espalier/observe"
+import { Result, Run } from "espalier/run"
+import { Fake } from "espalier/testing"
+
+import { desk, elapse, history, task, worker } from "../run/desks.ts"
+import { guarded, say } from "../run/guards.ts"
+import { begin, of } from "../run/living.ts"
+import { attributesOf, collecting, endOf, treeOf } from "./spans.ts"
+
+const one = (...answers: ReadonlyArray<Fake.Reply<string>>) => Fake.worker("one", { answers })
+const r1 = { id: "r1", input: "go", log: false } as const
+
+const traced = () => {
+  const { layer, spans } = collecting()
+  return { spans, layer: [Tracing.layer(), layer] as const }
+}
+
+const isOver = (spans: ReadonlyArray<Tracer.Span>) =>
+  spans.forEach((span) => assert.strictEqual(span.status._tag, "Ended", span.name))
+
+const linksOf = (span: Tracer.Span) =>
+  span.links.map(({ attributes, span }) => `${String(attributes["espalier.link.type"])} ${span.spanId}`)
+
+describe("Tracing", () => {
+  it.effect("R-501 an unsuspended run is one trace, in the shape of its delegation", () => {
+    const { layer, spans } = traced()
+    return Effect.gen(function* () {
+      yield* Run.start(desk([one("a", "b")], [task("a"), task("b", { needs: ["a"] })]), r1)
+      assert.deepStrictEqual(treeOf(spans), [
+        "espalier.segment",
+        "  invoke_workflow desk",
+        "    invoke_agent desk",
+        "      invoke_agent d",
+        "        espalier.delegate one",
+        "          invoke_agent one",
+        "        espalier.delegate one",
+        "          invoke_agent one"
+      ])
+      assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
+      isOver(spans)
+      assert.isTrue(spans.every((span) => endOf(span) === "ok"))
+      assert.isTrue(spans.every((span) => attributesOf(span)["espalier.run.id"] === "r1"))
+      const [started] = of(yield* history("r1"), "RunStarted")
+      assert.strictEqual(started?.trace, `00-${spans[0]?.traceId}-${spans[0]?.spanId}-01`)
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 each try is a span, a failed one an error by its type and without its words", () => {
+    const { layer, spans } = traced()
+    return Effect.gen(function* () {
+      const tried = one(Fake.fail("transient", { reason: "hunter2 is busy" }), "a")
+      yield* elapse(Run.start(desk([tried], [task("a")]), r1), "10 seconds")
+      const tries = spans.filter(({ name }) => name === "invoke_agent one")
+      assert.deepStrictEqual(tries.map(endOf), ["_OTHER: _OTHER", "ok"])
+      assert.deepStrictEqual(linksOf(tries[1]!), [`restart_of ${tries[0]?.spanId}`])
+      assert.notInclude(JSON.stringify(spans.map((span) => [...span.attributes])), "hunter2")
+      assert.strictEqual(endOf(spans.find(({ name }) => name === "espalier.delegate one")!), "ok")
+      isOver(spans)
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 D102 a run that is taken up has a trace of its own, which points to the one before", () => {
+    const { layer, spans } = traced()
+    return Effect.gen(function* () {
+      let calls = 0
+      const twice = worker("one", () => (++calls === 1 ? Effect.never : Effect.succeed("a")))
+      const run = yield* begin(Run.start(desk([twice], [task("a")]), r1))
+      yield* run.interrupt
+      isOver(spans)
+      assert.strictEqual(attributesOf(spans[1]!)["espalier.outcome"], "suspended")
+      assert.strictEqual(endOf(spans[1]!), "interrupted")
+      const before = spans.length
+      yield* Run.resume(desk([twice], [task("a")]), "r1", { log: false })
+      const later = spans.slice(before)
+      assert.deepStrictEqual(treeOf(later), [
+        "espalier.segment",
+        "  invoke_workflow desk",
+        "    invoke_agent desk",
+        "      invoke_agent d",
+        "        espalier.delegate one",
+        "          invoke_agent one"
+      ])
+      const [first] = spans
+      assert.deepStrictEqual(linksOf(later[0]!), [`resumed_from ${first?.spanId}`, `run_origin ${first?.spanId}`])
+      assert.notStrictEqual(later[0]?.traceId, first?.traceId)
+      assert.strictEqual(attributesOf(later[0]!)["espalier.segment.index"], 1)
+      isOver(spans)
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 D103 a wait for people is no error and no open span, and the answer is pointed to", () => {
+    const { layer, spans } = traced()
+    return Effect.gen(function* () {
+      const asks = Fake.worker("one", { answers: [Result.needsReview("draft", [{ part: "end", reason: "none" }])] })
+      const asked = guarded([asks], [task("a")])
+      yield* Run.start(asked, r1)
+      isOver(spans)
+      yield* Effect.withSpan(say("approve"), "request")
+      const request = spans.find(({ name }) => name === "request")
+      const decide = spans.find(({ name }) => name === "espalier.review decide")
+      assert.strictEqual(Option.getOrUndefined(decide!.parent)?.spanId, request?.spanId)
+      assert.strictEqual(attributesOf(decide!)["espalier.review.wait_time"], 0)
+      const before = spans.length
+      yield* Run.resume(asked, "r1", { log: false })
+      assert.include(linksOf(spans[before]!), `decided_by ${decide?.spanId}`)
+      assert.strictEqual(attributesOf(spans[before]!)["espalier.segment.cause"], "decision")
+      assert.isTrue(spans.every((span) => endOf(span) === "ok" || endOf(span) === "interrupted"))
+      isOver(spans)
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 spans beyond the limit are counted and not made, and the run is the same", () => {
+    const { layer, spans } = collecting()
+    return Effect.gen(function* () {
+      const { status } = yield* Run.start(desk([one("a")], [task("a")]), r1)
+      assert.strictEqual(status, "completed")
+      assert.deepStrictEqual(
+        spans.map(({ name }) => name),
+        ["espalier.segment", "invoke_workflow desk", "invoke_agent desk"]
+      )
+      assert.strictEqual(attributesOf(spans[1]!)["espalier.spans.dropped"], 3)
+      isOver(spans)
+    }).pipe(Effect.provide([Tracing.layer({ maxSpans: 2 }), layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 D15 a tracer that throws changes nothing", () => {
+    const tracer = Tracer.make({
+      span: () => {
+        throw new Error("no room")
+      }
+    })
+    return Effect.gen(function* () {
+      const { status } = yield* Run.start(desk([one("a")], [task("a")]), r1)
+      assert.strictEqual(status, "completed")
+    }).pipe(Effect.provide([Tracing.layer(), Journal.layerMemory]), Effect.provideService(Tracer.Tracer, tracer))
+  })
+
+  it("R-501 a wrong option is named", () => {
+    assert.throws(() => Tracing.layer({ maxSpans: 0 }), /maxSpans/)
+    assert.throws(() => Tracing.layer({ profile: "other" as never }), /profile/)
+  })
+})
