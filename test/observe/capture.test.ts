@@ -1,6 +1,18 @@
 /** Content of calls, when it is asked for: what is told, where, and what becomes of hooks that fail. */
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, ConfigProvider, Deferred, Effect, Exit, Fiber, Layer, Logger, References, Schema } from "effect"
+import {
+  Clock,
+  ConfigProvider,
+  Console,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Logger,
+  References,
+  Schema
+} from "effect"
 import { LanguageModel, Prompt, Telemetry, Tool, Toolkit } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { ScriptedModel } from "espalier/agent"
@@ -303,6 +315,25 @@ describe("EspalierTracer, content", () => {
       assert.deepStrictEqual(spans.map(endOf), ["ok"])
       assert.deepStrictEqual(yield* drops, { "logs unreadable": 1 })
     }).pipe(ownMetrics)
+  )
+
+  it.effect("D106 content is not printed by the logger that prints by default", () =>
+    Effect.gen(function* () {
+      const printed: Array<unknown> = []
+      const { layer } = collecting()
+      const print = (...words: ReadonlyArray<unknown>) => void printed.push(...words)
+      const console: Console.Console = Object.assign(Object.create(globalThis.console), { log: print, debug: print })
+      const script = ScriptedModel.make([text("Hello Ada")])
+      yield* Effect.logWarning("begins").pipe(
+        Effect.andThen(ask),
+        Effect.provide(script.layer),
+        Effect.provide(EspalierTracer.layer({ capture: "full" }).pipe(Layer.provideMerge(layer))),
+        Effect.provideService(Logger.CurrentLoggers, new Set([Logger.defaultLogger])),
+        Effect.provideService(Console.Console, console)
+      )
+      assert.include(printed.join(" "), "begins")
+      assert.notInclude(printed.join(" "), "inference")
+    })
   )
 
   it.effect("a transformer around is called as well", () =>
