@@ -398,6 +398,45 @@ describe("Tree", () => {
   })
 
   describe("snapshot", () => {
+    it.effect("R-502 a running node says since when, a bounded mailbox how much it takes", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        class Bounded extends Actor.Service<Bounded>()("Bounded", [Rpc.make("Wait", {})]) {}
+        const handlers = Effect.succeed(Bounded.handlers({ Wait: () => Effect.void }))
+        const root = Supervisor.make("root", {
+          children: [stage.child("a"), Bounded.child(handlers, { mailbox: { capacity: 7 } })]
+        })
+        const { tree } = yield* stage.start(root)
+        yield* TestClock.adjust("10 seconds")
+        stage.end("a")
+        yield* quiet
+        const seen = (yield* tree.snapshot).children.map(({ capacity, id, since }) => [id, since, capacity])
+        assert.deepStrictEqual(seen, [
+          ["a", 10_000, undefined],
+          ["Bounded", 0, 7]
+        ])
+      })
+    )
+
+    it.effect("R-502 one of many of a kind is told from a child that was declared", () =>
+      Effect.gen(function* () {
+        const stage = new Stage()
+        class Pool extends Supervisor.DynamicService<Pool, string, never, unknown>()("pool") {}
+        const { context, tree } = yield* stage.start(
+          Supervisor.make("root", { children: [Pool.child((name) => stage.child(name)), stage.child("a")] })
+        )
+        yield* Context.get(context, Pool).start("one")
+        const { children } = yield* tree.snapshot
+        assert.deepStrictEqual(
+          children.map(({ children, id, instance }) => [id, instance, children.map((child) => child.instance)]),
+          [
+            ["pool", undefined, [true]],
+            ["a", undefined, []]
+          ]
+        )
+      })
+    )
+
     it.effect("R-112 one call shows the whole tree: states, counts, budgets, mail", () =>
       Effect.gen(function* () {
         const stage = new Stage()
@@ -429,6 +468,7 @@ describe("Tree", () => {
           incarnation: 1,
           restarts: 0,
           leaked: 0,
+          since: 0,
           intensity: { restarts: 3, within: Duration.seconds(5), left: 3 },
           children: [
             {
@@ -440,9 +480,18 @@ describe("Tree", () => {
               incarnation: 1,
               restarts: 0,
               leaked: 0,
+              since: 0,
               intensity: { restarts: 5, within: minute, left: 4 },
               children: [
-                { ...leaf, id: "a", path: ["root", "inner", "a"], state: "running", incarnation: 2, restarts: 1 },
+                {
+                  ...leaf,
+                  id: "a",
+                  path: ["root", "inner", "a"],
+                  state: "running",
+                  incarnation: 2,
+                  restarts: 1,
+                  since: 0
+                },
                 {
                   ...leaf,
                   id: "b",
@@ -462,6 +511,7 @@ describe("Tree", () => {
               state: "running",
               incarnation: 1,
               restarts: 0,
+              since: 0,
               mailbox: 2
             },
             {

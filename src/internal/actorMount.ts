@@ -659,7 +659,12 @@ export class ActorMount extends Mount implements Addressee {
   }
 
   snapshot(): Snapshot {
-    return { ...this.node([]), mailbox: this.mail.depth + (this.current?.stash?.depth ?? 0) }
+    const { capacity } = this
+    return {
+      ...this.node([]),
+      mailbox: this.mail.depth + (this.current?.stash?.depth ?? 0),
+      ...(Number.isFinite(capacity) ? { capacity } : {})
+    }
   }
 }
 

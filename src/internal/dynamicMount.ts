@@ -45,6 +45,10 @@ export type Started = (answer: core.Answer<Trouble>, child: Mount | undefined) =
 
 export class DynamicMount extends Supervising {
   readonly concurrent = true
+  override get alike(): boolean {
+    return true
+  }
+
   readonly strategy = "one-for-one"
   declare readonly policy: DynamicPolicy
   declare protected current: Life | undefined

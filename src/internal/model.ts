@@ -119,7 +119,9 @@ export type DeadLetterReason =
  *
  * - `restarts`: automatic restarts that this node's own ends caused since its parent last started. A node that a group
  *   restart took along has a further incarnation, and no further restart.
- * - `mailbox`: messages that wait, for an actor.
+ * - `since`: when it became ready, in milliseconds since the epoch, while it is `running`.
+ * - `mailbox`: messages that wait, for an actor. `capacity`: how many may, where its mailbox has a bound; see `Mailbox`.
+ * - `instance`: it is one of many of its kind under a dynamic or a partitioned supervisor, and its id says no more.
  * - `tasks`: tasks that run, for a task supervisor. A task is no node: it has no place that could be found again.
  * - `intensity`: what a supervisor may still spend.
  * - `retryAt`: when it is tried again, in milliseconds since the epoch, while it is `backing-off`.
@@ -138,7 +140,10 @@ export interface Snapshot {
   readonly restarts: number
   readonly leaked: number
   readonly retryAt?: number
+  readonly since?: number
   readonly mailbox?: number
+  readonly capacity?: number
+  readonly instance?: true
   readonly tasks?: number
   readonly intensity?: { readonly restarts: number; readonly within: Duration.Duration; readonly left: number }
   readonly children: ReadonlyArray<Snapshot>

@@ -53,6 +53,8 @@ export interface Parent extends Node {
   readonly context: Context.Context<never>
   /** its children are started side by side: none of them waits for another */
   readonly concurrent: boolean
+  /** its children are many of one kind: their ids say no more */
+  readonly alike: boolean
   post(message: core.Message<Mount, Trouble>): void
 }
 
@@ -539,6 +541,7 @@ export abstract class Mount implements core.Child, Node {
   abstract snapshot(): Snapshot
 
   protected node(children: ReadonlyArray<Snapshot>): Snapshot {
+    const { current, runtime } = this
     return {
       id: this.id,
       path: this.path,
@@ -548,6 +551,8 @@ export abstract class Mount implements core.Child, Node {
       incarnation: this.incarnation,
       restarts: this.restarts,
       leaked: this.leaked,
+      ...(this.state === "running" && current !== undefined ? { since: runtime.timeAt(current.readyAt) } : {}),
+      ...(this.parent?.alike === true ? { instance: true as const } : {}),
       ...(this.state === "backing-off" && this.retryAt !== undefined ? { retryAt: this.retryAt } : {}),
       children
     }

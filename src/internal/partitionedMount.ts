@@ -17,6 +17,10 @@ export interface PartitionedSpec {
 }
 
 export class PartitionedMount extends SupervisorMount {
+  override get alike(): boolean {
+    return true
+  }
+
   private readonly shared: ReadonlyMap<string, unknown>
 
   constructor(

@@ -144,6 +144,11 @@ export class Runtime {
     return Number(this.clock.monotonicTimeNanosUnsafe() - this.origin)
   }
 
+  /** The time of {@link nanos}, in milliseconds since the epoch. */
+  timeAt(nanos: number): number {
+    return Math.round(this.clock.currentTimeMillisUnsafe() - (this.nanos() - nanos) / 1e6)
+  }
+
   /** Calls `f` after `duration`, unless it is cancelled; an infinite duration never does. */
   later(duration: Duration.Duration, f: () => void): () => void {
     if (!Duration.isFinite(duration)) return noop

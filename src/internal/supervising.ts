@@ -40,6 +40,10 @@ export abstract class Supervising extends Mount implements Parent {
   abstract readonly strategy: core.Strategy
   abstract readonly concurrent: boolean
 
+  get alike(): boolean {
+    return false
+  }
+
   /** Decides a message in its turn; a request not at all when `refuses` has a reason by then. */
   abstract post(message: core.Message<Mount, Trouble>, refuses?: () => core.Refusal | undefined): void
 

@@ -15,6 +15,11 @@
  * - O1. `happened` sees each event once it is in the journal, in order, and before any work that it begins.
  * - O2. `recall` and `happened` together see the events of the journal without a gap.
  *
+ * **Gotchas**
+ *
+ * - What is put around work takes the time that it takes: work is over when that is. What interrupts the work (a time limit, a
+ *   race) has interrupted it.
+ *
  * **Example** (Counting what happens, and not what is read back)
  *
  * ```ts
@@ -64,8 +69,12 @@ import type { ErrorKind } from "./Result.ts"
 import type { DispatchEnd, Purpose, RunEvent } from "./RunEvent.ts"
 
 /**
- * Why somebody begins to carry a run out: it is new; people have decided what it waited for; its time has come; somebody has
- * asked for it; or it was cut off.
+ * Why somebody begins to carry a run out.
+ *
+ * **Details**
+ *
+ * - `start`: it is new. `decision`: people have decided what it waited for. `timer`: its time has come.
+ * - `message`: somebody has asked for it, or has said something else to it. `crash-recovery`: it was cut off.
  *
  * @category models
  * @since 0.1.0
@@ -113,7 +122,7 @@ export interface Ended {
  *
  * - `Attempt`: one try of a dispatch. `waitMillis`: how long it has waited for a free member of the worker's pool.
  * - `Choice`: somebody is asked for a route or a plan. `candidates`: how many could be chosen, where that is known.
- * - `Tool`: a model's call of a tool. `call`: its id, which the model gave it. `key`: the idempotency key of what it does outside.
+ * - `Tool`: a model's call of a tool that is made; one that is recorded is not made again. `call`: its id, which the model gave it.
  * - `Decision`: somebody says what is to become of a review.
  *
  * @category models
@@ -166,7 +175,7 @@ export type Around = <A, E, R>(
  *
  * - `recall`: is shown an event that was in the journal before.
  * - `begin`: somebody begins to carry the run out. What it answers with is written into the event that says so: `trace`, by which
- *   a later process finds what was traced, as a W3C `traceparent`.
+ *   a later process finds what was traced, as a W3C `traceparent`. Of several observers, the first that has one counts.
  * - `happened`: is shown events that are in the journal now.
  * - `around`: see {@link Around}. Work without `begin` is that of people.
  * - `end`: nobody carries the run out here any more.
@@ -188,7 +197,7 @@ export interface Attendance {
  * **Details**
  *
  * - `attend`: to a run, by its id. Called for each process that does something with it, and again for each time that it does.
- * - `staffed`: a desk was opened; what it begins ends with the desk.
+ * - `staffed`: a desk was opened; what it begins ends with the desk. Nobody waits for it.
  *
  * @category models
  * @since 0.1.0

@@ -38,12 +38,16 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"
+import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
 
+import { tellWarning } from "../internal/telling.ts"
 import type * as Supervisor from "../Supervisor.ts"
 import type { Event, Tree } from "../Tree.ts"
 import type { Coordinator, Task } from "./Coordinator.ts"
@@ -53,9 +57,12 @@ import * as Health from "./Health.ts"
 import { Contracts } from "./internal/contracts.ts"
 import { type Hearing, make as makeHearing, type Listener } from "./internal/hearing.ts"
 import type { News } from "./internal/news.ts"
+import { alone } from "./internal/observing.ts"
 import { start, type Staff } from "./internal/staff.ts"
 import type { Eligible } from "./internal/submitting.ts"
+import { effectOf } from "./internal/surrounding.ts"
 import type { Judged } from "./internal/vetting.ts"
+import { type Observer, Observers } from "./Observer.ts"
 
 const TypeId = "~espalier/run/Office"
 
@@ -135,7 +142,8 @@ export const open = <Input, R>(
   desk: Desk.Desk<Input, R>,
   options?: Supervisor.RunOptions | undefined
 ): Effect.Effect<Office<Input>, Desk.DeskInvalid | Supervisor.StartFailure<never>, R | Scope.Scope> =>
-  Effect.provideContext(opened(desk, options), desk.services)
+  // What goes on around whoever opens it is no part of what its staff does.
+  Effect.provideContext(Effect.updateContext(opened(desk, options), alone<R | Scope.Scope>), desk.services)
 
 const opened = Effect.fnUntraced(function* <Input, R>(
   desk: Desk.Desk<Input, R>,
@@ -164,7 +172,7 @@ const opened = Effect.fnUntraced(function* <Input, R>(
     closed = true
     return Effect.forEach([...live.values()], ({ stop }) => stop, { concurrency: "unbounded" })
   })
-  return {
+  const office: Office<Input> = {
     [TypeId]: () => {},
     desk,
     definition: digest(Desk.definition(desk)),
@@ -177,12 +185,43 @@ const opened = Effect.fnUntraced(function* <Input, R>(
     twins: twinsOf(templates),
     coordinators: Desk.coordinators(desk),
     // It is only ever given to what asked for exactly this.
-    context: context as Context.Context<never>,
+    context: Context.omit(Tracer.ParentSpan)(context as Context.Context<never>),
     live,
     closed: () => closed,
     hearing: makeHearing(live, yield* Effect.scope)
   }
+  yield* shown(office)
+  return office
 })
+
+/** Shows an open desk to the observers around, beside it: it waits for none of them, and none of them can do harm. */
+const shown = <Input>(office: Office<Input>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.flatMap(Observers, (observers) =>
+    Effect.forEach(
+      observers,
+      (observer) =>
+        observer.staffed === undefined
+          ? Effect.void
+          : Effect.forkScoped(beside(observer, office), { startImmediately: true }),
+      { discard: true }
+    )
+  )
+
+/** What an observer begins with a desk ends with it, but not in its scope: whatever that comes to is told, and no end of the desk. */
+const beside = <Input>(observer: Observer, office: Office<Input>): Effect.Effect<void> =>
+  Effect.scoped(
+    Effect.andThen(
+      Effect.suspend(() => effectOf(observer.staffed?.(office))),
+      Effect.never
+    )
+  ).pipe(
+    Effect.onExit((exit) =>
+      Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+        ? Effect.void
+        : tellWarning(`Observer: it was not shown the desk ${office.desk.name}`, Cause.squash(exit.cause))
+    ),
+    Effect.ignoreCause
+  )
 
 /**
  * How busy a worker is, over all runs of an office.

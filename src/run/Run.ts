@@ -89,6 +89,7 @@ import { make } from "./internal/executor.ts"
 import { isRecord, quoted } from "./internal/given.ts"
 import { beyond } from "./internal/limiting.ts"
 import { fromRecord, refusal } from "./internal/log.ts"
+import { attended, type Observing } from "./internal/observing.ts"
 import { owned } from "./internal/plain.ts"
 import { principal } from "./internal/principals.ts"
 import { decoder, many, type Problem, show } from "./internal/problems.ts"
@@ -359,39 +360,44 @@ export const startIn: <Input>(
     const accounts = { ...(Object.keys(amount).length === 0 ? {} : { run: amount }), ...desk.budgets }
     const journal = yield* Journal.Journal
     const at = Math.floor(yield* Clock.currentTimeMillis)
-    const manner = { onEvent: options.onEvent, waitForMillis: waitForMillis("Run.start", options) }
-    const executor = yield* make(office, journal, run, manner)
-    const started: RunEvent = {
-      _tag: "RunStarted",
-      at,
-      run,
-      desk: desk.name,
-      version: desk.version,
-      ...(desk.owner === "" ? {} : { owner: desk.owner }),
-      ...(options.requester === undefined ? {} : { requester: options.requester }),
-      ...(options.module === undefined ? {} : { module: options.module }),
-      definition: office.definition,
-      input: written.success,
-      tasks: Desk.tasks(desk),
-      coordinator: desk.coordinator.kind,
-      ...(desk.coordinator.containment === "isolate" ? {} : { containment: desk.coordinator.containment }),
-      ...(Object.keys(accounts).length === 0 ? {} : { limits: accounts }),
-      tier,
-      ...(tierBy === undefined ? {} : { tierBy }),
-      ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
-      note: `${desk.name} ${desk.version} was asked to run ${many(desk.coordinator.tasks.length, "task")}`
-    }
-    const refused = executor.open(started)
-    if (refused !== undefined) {
-      return yield* invalid([{ path: "tasks", expectation: `cannot be begun with: ${refused}`, actual: "" }])
-    }
-    return yield* executor
-      .execute([], input.success, () => new RunExists({ run }))
-      .pipe(
-        Effect.catchTag("VersionConflict", (conflict): Effect.Effect<never, RunExists | Journal.VersionConflict> =>
-          Effect.fail(conflict.expected === 0 ? new RunExists({ run }) : conflict)
+    const begun = Effect.fnUntraced(function* (observing: Observing) {
+      const manner = { observing, onEvent: options.onEvent, waitForMillis: waitForMillis("Run.start", options) }
+      const executor = yield* make(office, journal, run, manner)
+      const context = yield* Effect.context<never>()
+      const started: RunEvent = {
+        _tag: "RunStarted",
+        at,
+        run,
+        desk: desk.name,
+        version: desk.version,
+        ...(desk.owner === "" ? {} : { owner: desk.owner }),
+        ...(options.requester === undefined ? {} : { requester: options.requester }),
+        ...(options.module === undefined ? {} : { module: options.module }),
+        definition: office.definition,
+        input: written.success,
+        tasks: Desk.tasks(desk),
+        coordinator: desk.coordinator.kind,
+        ...(desk.coordinator.containment === "isolate" ? {} : { containment: desk.coordinator.containment }),
+        ...(Object.keys(accounts).length === 0 ? {} : { limits: accounts }),
+        tier,
+        ...(tierBy === undefined ? {} : { tierBy }),
+        ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
+        ...observing.begin({ cause: "start", at, context }),
+        note: `${desk.name} ${desk.version} was asked to run ${many(desk.coordinator.tasks.length, "task")}`
+      }
+      const refused = executor.open(started)
+      if (refused !== undefined) {
+        return yield* invalid([{ path: "tasks", expectation: `cannot be begun with: ${refused}`, actual: "" }])
+      }
+      return yield* executor
+        .execute([], input.success, () => new RunExists({ run }))
+        .pipe(
+          Effect.catchTag("VersionConflict", (conflict): Effect.Effect<never, RunExists | Journal.VersionConflict> =>
+            Effect.fail(conflict.expected === 0 ? new RunExists({ run }) : conflict)
+          )
         )
-      )
+    })
+    return yield* attended(run, begun)
   })
 
 const decodeLimits = decoder(Contract.Limits, "error")

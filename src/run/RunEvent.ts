@@ -114,6 +114,7 @@ const group = Schema.String
  *   the desk's, and in old journals.
  * - `module`: where the desk was loaded from, as it was said: a path or the name of a package. It means what it meant only in
  *   the folder in which it was said.
+ * - `trace`: the W3C `traceparent` by which later processes find what was traced of the run from here on, where it was.
  *
  * @category models
  * @since 0.1.0
@@ -136,6 +137,7 @@ export const RunStarted = Schema.TaggedStruct("RunStarted", {
   tier: Schema.optionalKey(Tier),
   tierBy: Schema.optionalKey(Schema.Literals(["start", "configuration"])),
   deadlineAt: Schema.optionalKey(Schema.Finite),
+  trace: Schema.optionalKey(Schema.String),
   note
 })
 
@@ -497,10 +499,14 @@ export const CancelRequested = Schema.TaggedStruct("CancelRequested", { at, by: 
 export const Noticed = Schema.TaggedStruct("Noticed", { at, subject: Schema.String, what: Schema.String, note })
 
 /**
+ * **Details**
+ *
+ * - `trace`: as of `RunStarted`.
+ *
  * @category models
  * @since 0.1.0
  */
-export const RunResumed = Schema.TaggedStruct("RunResumed", { at, note })
+export const RunResumed = Schema.TaggedStruct("RunResumed", { at, trace: Schema.optionalKey(Schema.String), note })
 
 /**
  * **Details**

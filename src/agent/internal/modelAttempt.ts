@@ -25,6 +25,7 @@ import * as ModelFailure from "../ModelFailure.ts"
 import type { CallOptions, Member, Provided } from "../Models.ts"
 import { OutputLimit } from "../OutputLimit.ts"
 import { PartialUsage } from "../PartialUsage.ts"
+import { CallNotes } from "./callNotes.ts"
 import { marked, portable, type Target } from "./portable.ts"
 
 /** A model did not answer. */
@@ -136,7 +137,8 @@ interface Used {
 
 const nothing: Used = { usage: { input: 0, output: 0 } }
 
-const errorUsage = (error: AiError.AiError | undefined): ModelCall.Tokens | undefined => {
+/** What a call used, as its failure says. */
+export const errorUsage = (error: AiError.AiError | undefined): ModelCall.Tokens | undefined => {
   const reason = error?.reason
   const usage = reason !== undefined && "usage" in reason ? reason.usage : undefined
   const { completionTokens: output, promptTokens: input } = usage ?? {}
@@ -187,15 +189,14 @@ export const attempt = <G extends Generated, R>(
 
       const limit = least(asked.outputLimit, maxOutput)
       let sentAt: number | undefined
-      let reported: ModelCall.Tokens | undefined
-      let late = false
+      const notes: CallNotes = { late: false, reported: undefined }
       let error: AiError.AiError | undefined
 
       const listen = (usage: typeof Response.Usage.Encoded): void => {
-        reported = ModelCall.tokensFrom(usage) ?? reported
+        notes.reported = ModelCall.tokensFrom(usage) ?? notes.reported
       }
       const tooLate = () => {
-        late = true
+        notes.late = true
         const reason = `No answer within ${Duration.format(asked.timeout)}`
         // Nobody knows what the provider has done by now.
         const begun = asked.tools.some(Tool.isProviderDefined)
@@ -217,9 +218,11 @@ export const attempt = <G extends Generated, R>(
           const reason = "the answer cannot be written as JSON"
           return Effect.fail(new ModelFailure.ModelFailure({ ...target, kind: "malformed", reason, begun: false }))
         }),
-        Effect.timeoutOrElse({ duration: asked.timeout, orElse: tooLate }),
+        // It is said to be late before it is interrupted, so that its span can tell why.
+        Effect.raceFirst(Effect.andThen(Effect.sleep(asked.timeout), Effect.suspend(tooLate))),
         Effect.provideService(OutputLimit, limit),
-        Effect.provideService(PartialUsage, listen)
+        Effect.provideService(PartialUsage, listen),
+        Effect.provideService(CallNotes, notes)
       )
       const dependency = credential === undefined ? target.provider : `${target.provider}/${credential}`
       const exit = yield* Effect.exit(
@@ -232,10 +235,10 @@ export const attempt = <G extends Generated, R>(
       )
 
       const used = (end: ModelCall.End, finish: ModelCall.Tokens | undefined, begun: boolean): Used => {
-        const said = finish ?? reported ?? errorUsage(error)
+        const said = finish ?? notes.reported ?? errorUsage(error)
         if (said !== undefined) return { usage: said }
         const worked = end === "answered" || end === "interrupted" || end === "malformed" || end === "defect"
-        return worked || late || begun ? { usage: estimated(asked, limit), estimated: true } : nothing // M3
+        return worked || notes.late || begun ? { usage: estimated(asked, limit), estimated: true } : nothing // M3
       }
 
       const record = Effect.fnUntraced(function* (content: ReadonlyArray<Part>, at: number) {

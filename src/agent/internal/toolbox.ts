@@ -28,6 +28,7 @@ import { canonical } from "../../run/internal/canonical.ts"
 import { owned } from "../../run/internal/plain.ts"
 import { sentences, shorten } from "../../run/internal/problems.ts"
 import { reasonOf } from "../../run/internal/reasons.ts"
+import { type Ended, Inside } from "../../run/Observer.ts"
 import * as Secrets from "../../run/Secrets.ts"
 import type { Order } from "../../run/Worker.ts"
 import * as Gateway from "../Gateway.ts"
@@ -172,7 +173,7 @@ export class Toolbox<R> {
     params: unknown
   ): Effect.Effect<Outcome, unknown, R | Effects.Effects> {
     const work = Effect.suspend(() => entry.handle(params, { key: call.id, call: call.id, order: this.order }))
-    return Effect.matchCauseEffect(Effect.timeout(work, entry.timeout), {
+    return Effect.matchCauseEffect(seen(entry, call, Effect.timeout(work, entry.timeout)), {
       onFailure: (cause) => this.failed(entry, call, cause),
       onSuccess: (value) => {
         const encoded = entry.encode(value)
@@ -257,7 +258,9 @@ export class Toolbox<R> {
       const known = yield* recall(effect(() => Effect.void)) // X2
       if (Option.isSome(known)) return yield* this.told(call, known.value)
       const exit = yield* Effect.exit(
-        order.spend({ toolCalls: 1 }, (record) => Effects.perform<Schema.Json, unknown, R>(effect(record)))
+        order.spend({ toolCalls: 1 }, (record) =>
+          seen(entry, call, Effects.perform<Schema.Json, unknown, R>(effect(record)))
+        )
       )
       yield* order.progress
       if (Exit.isSuccess(exit)) return yield* this.told(call, exit.value)
@@ -358,6 +361,32 @@ export class Toolbox<R> {
     return Effect.succeed(this.failure(call, "not-done", told))
   }
 }
+
+/** What a gate, or people, said of an effect that was not let be done. */
+const forbidden: ReadonlySet<string> = new Set(["denied", "rejected", "expired", "withdrawn"])
+
+/** What the end of a call means. */
+const endOf = (exit: Exit.Exit<unknown, unknown>): Ended => {
+  if (Exit.isSuccess(exit)) return { outcome: "accepted" }
+  const error = exit.cause.reasons.find(Cause.isFailReason)?.error
+  const reason = reasonOf(error ?? Cause.squash(exit.cause))
+  if (error instanceof BudgetExceeded) return { outcome: "budget-exceeded", kind: "exhausted", reason }
+  if (error instanceof Effects.EffectError) {
+    // Where nobody let it be done, nothing has failed.
+    if (forbidden.has(error.reason)) return { outcome: "denied" }
+    return { outcome: "failed", kind: Failure.kindOf(error) ?? "defect", reason }
+  }
+  const outcome = Cause.isTimeoutError(error) ? "timed-out" : "failed"
+  return { outcome, kind: Failure.kindOf(error) ?? (outcome === "failed" ? "defect" : "transient"), reason }
+}
+
+/** Makes a call with whoever sees it. */
+const seen = <A, E, R, RT>(
+  { name, tool: { description } }: ToolScope.Entry<RT>,
+  { id }: Call,
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Inside, (around) => around({ _tag: "Tool", tool: name, call: id, description }, effect, endOf))
 
 /** To wait for a turn, which the gateway bounds, is no silence: there is a sign of life until `turn`. */
 const waiting = <A, E, R>(

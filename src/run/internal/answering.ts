@@ -14,6 +14,7 @@ import type { Answer } from "../RunState.ts"
 import type { Asking } from "./consulting.ts"
 import type { Hands } from "./hands.ts"
 import { aggregated, deliveries, mergeGroup, mergeOf } from "./merging.ts"
+import { inOffice } from "./observing.ts"
 import { type Problem, sentences, shorten, shortened, show } from "./problems.ts"
 import { termed } from "./proposing.ts"
 import { openAtTheEnd } from "./wholly.ts"
@@ -66,7 +67,8 @@ export const whole = (
       if (reconcile !== "review" && failures < 2) {
         const consult = `${state.run}/consult/${state.consulted + 1}`
         take({ _tag: "Consulted", at, consult, subject: "", purpose: "reconcile", note: question.question })
-        return hands.ask({ consult, subject: "", effect: reconciled(hands, reconcile, question, first.field, merged) })
+        const effect = reconciled(hands, reconcile, question, first.field, merged)
+        return hands.ask({ consult, subject: "", purpose: "reconcile", effect })
       }
     }
     conflicts = merged.conflicts as unknown as ReadonlyArray<Schema.Json>
@@ -204,5 +206,5 @@ const reconciled = (
       const value = { reconcile: { [field]: answer as Schema.Json } }
       return Effect.succeed({ answer: value, note: `${field} is decided` })
     }),
-    Effect.provideContext(office.context)
+    (asked) => inOffice(asked, office.context)
   )

@@ -41,7 +41,7 @@ export const asking = (
   ) {
     const contract = contractOf(sources, state, task)
     if (EffectResult.isFailure(contract)) {
-      return { consult, subject, effect: Effect.die(new Error(contract.failure)) }
+      return { consult, subject, purpose, effect: Effect.die(new Error(contract.failure)) }
     }
     const last = task.tries.at(-1)
     const failing = (fold.evidence(subject) ?? []).filter(
@@ -59,11 +59,11 @@ export const asking = (
         return known ? undefined : `no worker has the capability ${capability}`
       }
     )
-    return { consult, subject, effect }
+    return { consult, subject, purpose, effect }
   }
   const coordinator = office.coordinators.get(key)
   if (group === undefined || coordinator === undefined) {
-    return { consult, subject, effect: Effect.die(new Error(`nobody can be asked for ${purpose}`)) }
+    return { consult, subject, purpose, effect: Effect.die(new Error(`nobody can be asked for ${purpose}`)) }
   }
   const refused = group.consult?.error
   const hints = group.said.flatMap(({ decision, kind, note }) =>
@@ -74,7 +74,7 @@ export const asking = (
     input = inputOf(sources, state, subject)
   } catch (error) {
     const why = `the inputs of ${subject} cannot be made: ${thrown(error)}`
-    return { consult, subject, effect: Effect.fail(Failure.malformed(why)) }
+    return { consult, subject, purpose, effect: Effect.fail(Failure.malformed(why)) }
   }
   const left = Budget.left(state.ledger, ["run"])
   const question: Question = {
@@ -100,7 +100,13 @@ export const asking = (
         hands.outside.around.tell({ _tag: "Noticed", subject, what: shortened(what, 100), note: shortened(note, 500) })
       )
   }
-  return { consult, subject, effect: askCoordinator(coordinator, question, office.context) }
+  return {
+    consult,
+    subject,
+    purpose,
+    candidates: question.workers.length,
+    effect: askCoordinator(coordinator, question, office.context)
+  }
 }
 
 const plannedOf = (task: TaskState): PlannedTask => {

@@ -16,10 +16,12 @@ import * as Failure from "../../Failure.ts"
 import * as Artefacts from "../../journal/Artefacts.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Dependency from "../Dependency.ts"
+import type { Ended, Work } from "../Observer.ts"
 import * as Result from "../Result.ts"
 import type { DispatchEnd } from "../RunEvent.ts"
 import type { Order } from "../Worker.ts"
 import { delivered } from "./delivered.ts"
+import type { Observing } from "./observing.ts"
 import { largest } from "./plain.ts"
 import { sentences, shorten } from "./problems.ts"
 import type { Pulse } from "./pulse.ts"
@@ -177,11 +179,15 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
  *
  * **Details**
  *
+ * - `observing`: who sees it; `interrupted`: what an interruption of it means. `stands`: an answer as it counts.
  * - `around`: what is done about its work as a whole. `pulse`: its signs of life. `late`: called when work that was left behind ends after all.
  *
  * @since 0.1.0
  */
 export interface Trace {
+  readonly observing: Observing
+  readonly interrupted: () => Ended
+  readonly stands: (answer: Answer) => Answer
   readonly around: (work: Job["work"]) => Job["work"]
   readonly pulse: Pulse
   readonly finished: { answer?: Answer; unsettled?: boolean }
@@ -206,6 +212,9 @@ const stop = (staff: Staff, post: Post, member: Member, job: Job, trace: Trace):
     job.late = trace.late
   })
 
+const isLate = (reason: Cause.Reason<Actor.ActorFailure>): boolean =>
+  Cause.isFailReason(reason) && reason.error._tag === "AskTimeout"
+
 /**
  * Makes one attempt. When it is interrupted or timed out, the work is interrupted too, and this waits for it. What the work
  * had brought before it could be interrupted is left in `finished`.
@@ -215,21 +224,24 @@ const stop = (staff: Staff, post: Post, member: Member, job: Job, trace: Trace):
 export const attempt = (
   staff: Staff,
   post: Post,
-  task: string,
+  { attempt, dispatch, task }: Pick<Order, "attempt" | "dispatch" | "task">,
   work: Job["work"],
   judge: Judge,
   trace: Trace
 ): Effect.Effect<Answer> =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(restore(post.free.take), (member) => {
-      const job = new Job(trace.around(work))
+  Effect.uninterruptibleMask((restore) => {
+    const carry = (member: Member, job: Job, timed = { out: false }): Effect.Effect<Answer> => {
       const { attemptTimeout } = post.seat.worker
       return restore(
         Effect.catchTag(give(member, job, attemptTimeout), "AskTimeout", (late) =>
           goOn(job, Duration.toMillis(attemptTimeout), trace.pulse, late)
         )
       ).pipe(
-        Effect.onExit(() => (job.exit !== undefined ? Effect.void : stop(staff, post, member, job, trace))),
+        Effect.onExit((exit) => {
+          if (job.exit !== undefined) return Effect.void
+          timed.out = Exit.isFailure(exit) && exit.cause.reasons.some(isLate)
+          return stop(staff, post, member, job, trace)
+        }),
         Effect.flatMap(() => restore(ofJob(post, task, job, judge))),
         Effect.catch((error) => ofActorFailure(staff, post, job, error)),
         Effect.onInterrupt(() => {
@@ -237,11 +249,58 @@ export const attempt = (
           return Effect.map(Effect.timeoutOption(ofJob(post, task, job, judge), grace), (answer) => {
             if (Option.isSome(answer)) trace.finished.answer = answer.value
           })
-        }),
-        Effect.onExit(() => Effect.sync(() => post.free.put(member)))
+        })
       )
+    }
+    const jobOf = () => new Job(trace.around(work))
+    const watched = (member: Member, waitMillis: number) => {
+      const job = jobOf()
+      const timed = { out: false }
+      const named = { attempt, dispatch, task, _tag: "Attempt", worker: post.seat.name, waitMillis } as const
+      // What the work has brought counts, although what is around it may not be over when it is interrupted.
+      const kept = Effect.map(carry(member, job, timed), (answer) => {
+        if (job.exit !== undefined && Exit.isSuccess(job.exit)) trace.finished.answer = answer
+        return answer
+      })
+      return Effect.map(restore(seen(named, kept, job, timed, trace)), (answer) => {
+        delete trace.finished.answer
+        return answer
+      })
+    }
+    const free = restore(post.free.take)
+    const taken = (given: (member: Member) => Effect.Effect<Answer>) =>
+      Effect.flatMap(free, (member) => Effect.onExit(given(member), () => Effect.sync(() => post.free.put(member))))
+    if (trace.observing.isNobody) return taken((member) => carry(member, jobOf()))
+    return Clock.clockWith((clock) => {
+      const since = clock.currentTimeMillisUnsafe()
+      return taken((member) => watched(member, clock.currentTimeMillisUnsafe() - since))
     })
+  })
+
+/** Does an attempt with whoever sees it. What is interrupted inside of its work while that goes on is `cancelled`. */
+const seen = (
+  work: Work,
+  effect: Effect.Effect<Answer>,
+  job: Job,
+  timed: { readonly out: boolean },
+  trace: Trace
+): Effect.Effect<Answer> => {
+  const endOf = (answer: Answer): Ended => {
+    const { outcome, result } = trace.stands(answer)
+    const { error } = result
+    return error === undefined ? { outcome } : { outcome, kind: error.kind, reason: error.reason }
+  }
+  return trace.observing.around(
+    work,
+    Effect.uninterruptible(effect),
+    (exit) => (Exit.isSuccess(exit) ? endOf(exit.value) : { outcome: "crashed", kind: "defect" }),
+    () => (trace.finished.answer === undefined ? trace.interrupted() : endOf(trace.finished.answer)),
+    () => {
+      if (!job.cancelled) return { outcome: "cancelled" }
+      return timed.out ? { outcome: "timed-out", kind: "transient" } : trace.interrupted()
+    }
   )
+}
 
 /**
  * Makes another attempt at an order, of which the input is looked at again.
@@ -258,7 +317,7 @@ export const attemptAnew = (
   const prepared = post.seat.worker.prepare(order)
   return EffectResult.isFailure(prepared)
     ? Effect.succeed(failure("defect", `CONTRACT_INVALID: ${sentences(prepared.failure, "the inputs")}`))
-    : attempt(staff, post, order.task, prepared.success, judge, trace)
+    : attempt(staff, post, order, prepared.success, judge, trace)
 }
 
 const ofJob = (post: Post, task: string, { exit }: Job, judge: Judge): Effect.Effect<Answer> => {

@@ -7,11 +7,13 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
-import type * as Journal from "../../journal/Journal.ts"
+import * as Journal from "../../journal/Journal.ts"
 import { Redaction } from "../../Redaction.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { applyEvent, type Draft } from "./apply.ts"
 import { commit, toRecord } from "./log.ts"
+import { attended } from "./observing.ts"
+import { foldRun } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 import { relayed, submitted } from "./submitting.ts"
 import { wordOf } from "./word.ts"
@@ -48,5 +50,14 @@ export const clear = Effect.fnUntraced(function* (
   }
   const handled = commands.map(({ id }) => id)
   if (events.length === 0) return yield* journal.discard(handled)
-  yield* commit(journal, { run: run.run, expected, events: events.map(toRecord), handled })
+  const write = commit(journal, { run: run.run, expected, events: events.map(toRecord), handled })
+  yield* attended(run.run, (observing) => {
+    if (observing.isNobody) return write
+    const known = Effect.provideService(foldRun(run.run, observing.recall), Journal.Journal, journal)
+    return Effect.matchEffect(known, {
+      // O2
+      onFailure: () => write,
+      onSuccess: () => Effect.uninterruptible(Effect.map(write, () => observing.happened(events)))
+    })
+  })
 })

@@ -3,16 +3,21 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"
 
+import * as Failure from "../../Failure.ts"
 import * as Journal from "../../journal/Journal.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Autonomy from "../Autonomy.ts"
 import * as Budget from "../Budget.ts"
+import type { Ended } from "../Observer.ts"
 import type * as Office from "../Office.ts"
 import { Decision, Edits, type Of, type RefusedBecause, type RunEvent } from "../RunEvent.ts"
 import type { RunState } from "../RunState.ts"
@@ -23,10 +28,12 @@ import { notHere } from "./inbox.ts"
 import { Listed } from "./listing.ts"
 import { commit, fromRecord, refusal, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
+import { attended, type Observing, traceOf } from "./observing.ts"
 import { owned } from "./plain.ts"
 import { Name, nameOf, Principal } from "./principals.ts"
 import { decoder, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
+import { reasonOf } from "./reasons.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
 import {
@@ -196,33 +203,39 @@ const write = Effect.fnUntraced(function* (
   run: string,
   news: FromOutside
 ): Effect.fn.Return<Heard, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
-  const rules = yield* Redaction
   // Whoever writes in between only makes this one look again.
   for (let tries = 1; ; tries++) {
-    const { state } = yield* foldRun(run)
-    const expected = state.version
-    const eligible = yield* eligibleFor(state, news)
-    const at = Math.floor(yield* Clock.currentTimeMillis)
-    const { event: made, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
-    if (made === undefined) return heard
-    // Why it does not count may say more than was said.
-    const event = redacted(made, rules)
-    const listed = new Listed(state)
-    const next = applySaid(state, event)
-    if (typeof next === "string") return { _tag: "Refused", because: "invalid", reason: next }
-    const written = yield* commit(journal, {
-      run,
-      expected,
-      events: [toRecord(event)],
-      ...listed.changes(next)
-    }).pipe(
-      Effect.as(true),
-      Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.succeed(false) : Effect.fail(conflict)))
+    const heard = yield* attended(run, (observing) => writeOnce(journal, run, news, observing)).pipe(
+      Effect.catchTag("VersionConflict", (conflict) => (tries < 10 ? Effect.undefined : Effect.fail(conflict)))
     )
-    if (!written) continue
-    yield* journal.announce
-    return heard
+    if (heard !== undefined) return heard
   }
+})
+
+const writeOnce = Effect.fnUntraced(function* (
+  journal: Journal.Journal["Service"],
+  run: string,
+  news: FromOutside,
+  observing: Observing
+): Effect.fn.Return<Heard, RunNotFound | RunTooNew | RunUntrusted | RunError, Journal.Journal> {
+  const rules = yield* Redaction
+  const { state } = yield* foldRun(run, observing.recall)
+  const expected = state.version
+  const eligible = yield* eligibleFor(state, news)
+  const at = Math.floor(yield* Clock.currentTimeMillis)
+  const { event: made, heard } = considered(state, redacted(eventOf(news, at), rules), eligible)
+  if (made === undefined) return heard
+  // Why it does not count may say more than was said.
+  const event = redacted(made, rules)
+  const listed = new Listed(state)
+  const next = applySaid(state, event)
+  if (typeof next === "string") return { _tag: "Refused", because: "invalid", reason: next }
+  yield* commit(journal, { run, expected, events: [toRecord(event)], ...listed.changes(next) }).pipe(
+    Effect.map(() => observing.happened([event])),
+    Effect.uninterruptible
+  )
+  yield* journal.announce
+  return heard
 })
 
 /** What somebody says as an event, without what is only known here. */
@@ -375,6 +388,20 @@ const allowedBy = (run: string, id: string): Effect.Effect<string, never, Journa
     Effect.orElseSucceed(() => "")
   )
 
+/** By which what is traced of deciding is found again. */
+const currentTrace: Effect.Effect<{ readonly trace?: string }> = Effect.map(
+  Effect.option(Effect.currentParentSpan),
+  (span) => (Option.isNone(span) ? {} : traceOf(span.value))
+)
+
+/** A decision that is not taken is no failure of whoever takes decisions. */
+const endOf = (exit: Exit.Exit<unknown, { readonly _tag: string }>): Ended => {
+  if (Exit.isSuccess(exit)) return { outcome: "accepted" }
+  const error = exit.cause.reasons.find(Cause.isFailReason)?.error
+  if (error?._tag === "CommandRefused") return { outcome: "refused" }
+  return { outcome: "failed", kind: Failure.kindOf(error) ?? "defect", reason: reasonOf(Cause.squash(exit.cause)) }
+}
+
 const without = (fields: object): object =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
@@ -451,7 +478,14 @@ export const decide = (
       )
     }
     const answer = own === undefined ? {} : { answer: own.success }
-    return command(options?.office, run, { _tag: "ReviewDecided", ...rest, ...by, ...answer, note })
+    const decision = { _tag: "ReviewDecided", ...rest, ...by, ...answer, note } as const
+    return attended(run, (observing) => {
+      if (observing.isNobody) return command(options?.office, run, decision)
+      const traced = Effect.flatMap(currentTrace, (trace) => command(options?.office, run, { ...decision, ...trace }))
+      const seen = observing.around({ _tag: "Decision", review: decision.review }, traced, endOf)
+      // What is known of the question is of use to who looks at the answer, and no condition for it.
+      return Effect.andThen(Effect.ignore(foldRun(run, observing.recall)), seen)
+    })
   })
 
 /**

@@ -8,6 +8,7 @@
 import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
@@ -16,15 +17,18 @@ import * as Schema from "effect/Schema"
 import * as Failure from "../../Failure.ts"
 import * as Contract from "../Contract.ts"
 import { plannedData, type Coordinator, type Question, type Task, type TaskData } from "../Coordinator.ts"
+import type { Ended } from "../Observer.ts"
 import * as Plan from "../Plan.ts"
 import type * as Recovery from "../Recovery.ts"
 import { type Evidence, Usage } from "../Result.ts"
-import { PlannedTask } from "../RunEvent.ts"
+import { PlannedTask, type Purpose } from "../RunEvent.ts"
 import { ofError } from "./attempt.ts"
 import { knownAs } from "./closest.ts"
+import type { Watched } from "./dispatch.ts"
 import { isRecord } from "./given.ts"
 import { beyond } from "./limiting.ts"
 import type { News } from "./news.ts"
+import { inOffice } from "./observing.ts"
 import { owned } from "./plain.ts"
 import {
   joined,
@@ -38,11 +42,15 @@ import {
   show,
   thrown
 } from "./problems.ts"
+import { reasonOf } from "./reasons.ts"
 
 /** A choice that is to be asked for. */
 export interface Asking {
   readonly consult: string
   readonly subject: string
+  readonly purpose: Purpose
+  /** How many could be chosen, where that is known. */
+  readonly candidates?: number
   readonly effect: Effect.Effect<
     { readonly answer: Schema.Json; readonly note: string; readonly usage?: object },
     unknown
@@ -62,7 +70,7 @@ export const askCoordinator = (
           { answer: Schema.Json; note: string },
           unknown
         >)
-  ).pipe(Effect.provideContext(context))
+  ).pipe((asked) => inOffice(asked, context))
 
 /** A task that is split, planned anew or followed up makes at most so many. */
 const most = 50
@@ -219,9 +227,33 @@ const patience = "2 minutes"
 
 const late = Failure.transient(`no answer within ${patience}`)
 
+/** What the end of asking means. */
+const endOf =
+  (classifier: (error: unknown) => Failure.Kind | undefined) =>
+  (exit: Exit.Exit<{ readonly answer: unknown }, unknown>): Ended => {
+    if (Exit.isSuccess(exit)) {
+      const own = owned(exit.value.answer, "the answer")
+      if (EffectResult.isSuccess(own)) return { outcome: "accepted" }
+      return { outcome: "failed", kind: "malformed", reason: sentence(own.failure) }
+    }
+    const { error, kind = "defect" } = Failure.classify(exit.cause, classifier)
+    return { outcome: error === late ? "timed-out" : "failed", kind, reason: reasonOf(error) }
+  }
+
 /** Asks, and tells what came of it. */
-export const ask = ({ consult, effect, subject }: Asking, tell: (news: News) => void): Effect.Effect<void> =>
-  Effect.matchCauseEffect(Effect.timeoutOrElse(effect, { duration: patience, orElse: () => Effect.fail(late) }), {
+export const ask = (
+  { effect, ...asked }: Asking,
+  tell: (news: News) => void,
+  { interrupted, observing }: Watched
+): Effect.Effect<void> => {
+  const { consult, subject } = asked
+  const asking = Effect.timeoutOrElse(effect, { duration: patience, orElse: () => Effect.fail(late) })
+  const seen = observing.isNobody
+    ? asking
+    : Effect.flatMap(Failure.Classifier, (classifier) =>
+        observing.around({ ...asked, _tag: "Choice" }, asking, endOf(classifier), interrupted)
+      )
+  return Effect.matchCauseEffect(seen, {
     onSuccess: ({ answer, note, usage }) =>
       Effect.sync(() => {
         const own = owned(answer, "the answer")
@@ -245,6 +277,7 @@ export const ask = ({ consult, effect, subject }: Asking, tell: (news: News) => 
         })
       )
   })
+}
 
 const decodeUsage = Schema.decodeUnknownOption(Usage)
 

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 
 import type { Allowance } from "../Allowance.ts"
+import type { Ended } from "../Observer.ts"
 import * as Recovery from "../Recovery.ts"
 import type { Usage } from "../Result.ts"
 import type { Order } from "../Worker.ts"
@@ -15,6 +16,7 @@ import { minus, plus } from "./amounts.ts"
 import { attempt, attemptAnew, type Answer, failure, type Judge } from "./attempt.ts"
 import { canonical, digest as digestOf } from "./canonical.ts"
 import type { News } from "./news.ts"
+import type { Observing } from "./observing.ts"
 import type { Doubt, Session } from "./outside.ts"
 import type { Pulse } from "./pulse.ts"
 import { type Job, type Post, revive, type Staff } from "./staff.ts"
@@ -68,6 +70,12 @@ export interface Finished {
   before?: { readonly usage: Usage; readonly calls: Usage }
 }
 
+/** Who sees it. `interrupted`: what an interruption of its work means. */
+export interface Watched {
+  readonly observing: Observing
+  readonly interrupted: () => Ended
+}
+
 /**
  * @since 0.1.0
  */
@@ -78,19 +86,27 @@ export const dispatch = Effect.fnUntraced(function* (
   work: Job["work"],
   terms: Terms,
   tell: (news: News) => void,
-  finished: Finished
+  finished: Finished,
+  watched: Watched
 ) {
   const worker = post.seat.name
   const { dispatch, task } = order
   const { policy } = terms
   const { outside } = terms
-  const trace = { pulse: terms.pulse, finished, around: outside.whole, late: () => tell(settled(order, worker)) }
+  const trace = {
+    ...watched,
+    pulse: terms.pulse,
+    finished,
+    around: outside.whole,
+    stands: (answer: Answer) => certain(answer, outside),
+    late: () => tell(settled(order, worker))
+  }
   if (terms.retryAt !== undefined) yield* rest(terms.retryAt, policy)
   if (terms.probe) yield* revive(staff, post)
   for (let number = order.attempt; ; number++) {
     finished.attempts = number
     const given = yield* number === order.attempt
-      ? attempt(staff, post, task, work, terms.judge, trace)
+      ? attempt(staff, post, order, work, terms.judge, trace)
       : attemptAnew(staff, post, { ...order, attempt: number }, terms.judge, trace)
     const answer = certain(given, outside)
     const { error } = answer.result

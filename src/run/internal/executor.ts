@@ -35,6 +35,7 @@ import type { Asking } from "./consulting.ts"
 import type { Beginning, Hands } from "./hands.ts"
 import { Inbox, notHere } from "./inbox.ts"
 import type { News } from "./news.ts"
+import { alone, type Observing } from "./observing.ts"
 import type { Sources } from "./orders.ts"
 import { store } from "./outputs.ts"
 import { Outside } from "./outside.ts"
@@ -78,12 +79,14 @@ const overtaken: ReadonlySet<string> = new Set(["ReviewAdvanced", "ReviewExpired
  * **Details**
  *
  * - `onEvent`: see `Run.Watching`. `waitForMillis`: how far ahead the next timer may be for it to be waited for here.
+ * - `observing`: who else sees it, and has seen what the journal has.
  *
  * @since 0.1.0
  */
 export interface Manner {
   readonly onEvent: ((event: RunEvent) => void) | undefined
   readonly waitForMillis: number
+  readonly observing: Observing
 }
 
 /** @since 0.1.0 */
@@ -113,8 +116,8 @@ export class Executor {
     this.waitForMillis = waitForMillis
     this.inbox = new Inbox(office.staff.soon)
     this.voices = new Voices(page, office, this.tell, () => this.underway.context)
-    const { journal, run, store } = page.place
-    this.underway = new Underway(office.staff, () => page.known(), this.tell)
+    const { journal, observing, run, store } = page.place
+    this.underway = new Underway(office.staff, () => page.known(), this.tell, observing)
     const { beside, park } = this.underway
     const rouse = () => this.inbox.rouse()
     this.telling = new Telling(beside, this.tell, rouse)
@@ -201,7 +204,7 @@ export class Executor {
       if (live.has(this.page.place.run)) return Effect.fail(busy())
       if (this.office.closed())
         return Effect.die(new Error(`Run: the office that ${this.page.place.run} was given to is closed`))
-      this.underway.context = context
+      this.underway.context = alone(context)
       this.telling.open(Context.get(context, Notifier))
       this.seeking.begin(Context.get(context, Reviewers))
       const listening = health.changes((change) => this.heard(changed(change)))
@@ -508,8 +511,8 @@ export class Executor {
     also: (() => void) | undefined
   ): Effect.Effect<void, Refused> {
     return Effect.gen({ self: this }, function* () {
-      const { journal, run, store } = this.page.place
-      this.page.replace(yield* reread(journal, store, run, conflict))
+      const { journal, observing, run, store } = this.page.place
+      this.page.replace(yield* reread(journal, store, run, conflict, observing.recall))
       this.orders = []
       this.askings = []
       this.recalls = []
@@ -628,14 +631,14 @@ export const make = (
   office: Office,
   journal: Journal.Journal["Service"],
   run: string,
-  { onEvent, waitForMillis }: Manner,
+  { observing, onEvent, waitForMillis }: Manner,
   { fold = Outcome.fold(), owing = nothingOwed(), state }: Partial<Read> = {}
 ): Effect.Effect<Executor> =>
   Effect.flatMap(store, (store) =>
     Effect.flatMap(Redaction, (rules) =>
       Clock.clockWith((clock) =>
         Effect.sync(() => {
-          const page = new Page({ run, journal, store, rules, onEvent }, { fold, owing, state })
+          const page = new Page({ run, journal, store, rules, onEvent, observing }, { fold, owing, state })
           return new Executor(clock, office, page, waitForMillis)
         })
       )

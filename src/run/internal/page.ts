@@ -16,6 +16,7 @@ import { isFinished } from "../RunState.ts"
 import { applyEvent, applySaid, type Draft } from "./apply.ts"
 import { Listed } from "./listing.ts"
 import { commit, toRecord } from "./log.ts"
+import type { Observing } from "./observing.ts"
 import { byReference, type Store } from "./outputs.ts"
 import type { Owing } from "./owing.ts"
 import { sealed } from "./plain.ts"
@@ -30,13 +31,14 @@ const valid = (next: Draft | string): Draft => {
   return next
 }
 
-/** Where a run is written. `onEvent`: see `Run.Watching`. */
+/** Where a run is written. `onEvent`: see `Run.Watching`; `observing`: who else sees it. */
 export interface Place {
   readonly run: string
   readonly journal: Journal.Journal["Service"]
   readonly store: Store
   readonly rules: Redaction
   readonly onEvent: ((event: RunEvent) => void) | undefined
+  readonly observing: Observing
 }
 
 /** @since 0.1.0 */
@@ -158,6 +160,7 @@ export class Page {
   }
 
   private publish(events: ReadonlyArray<RunEvent>): Effect.Effect<void> {
+    this.place.observing.happened(events)
     if (this.onEvent === undefined) return Effect.void
     try {
       for (const event of events) this.onEvent(sealed(event))

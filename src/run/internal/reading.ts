@@ -102,5 +102,6 @@ export const withOutputs = Effect.fnUntraced(function* (run: string, { fold, owi
   return read
 })
 
-/** Folds a run from its journal, with its input and outputs. */
-export const readRun = (run: string) => Effect.flatMap(foldRun(run), (folded) => withOutputs(run, folded))
+/** Folds a run from its journal, with its input and outputs. `look`: as for {@link foldRun}. */
+export const readRun = (run: string, look?: Look | undefined) =>
+  Effect.flatMap(foldRun(run, look), (folded) => withOutputs(run, folded))

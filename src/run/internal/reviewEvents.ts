@@ -101,6 +101,7 @@ const decided = {
   key: Schema.optionalKey(Schema.String),
   revision: Schema.optionalKey(Schema.Int),
   digest: Schema.optionalKey(Schema.String),
+  trace: Schema.optionalKey(Schema.String),
   note
 }
 
@@ -113,6 +114,7 @@ const decided = {
  * - `raise`: what a budget is raised by. `edits`: what is changed of the arguments; only with `edit`.
  * - `key`: of the request that decided it. `revision`, `digest`: of what it was decided on.
  * - `grant`: the standing grant by which it was decided; then `by` is who gave that.
+ * - `trace`: the W3C `traceparent` of what was traced of deciding it, where it was.
  *
  * @category models
  * @since 0.1.0

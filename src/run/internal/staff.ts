@@ -26,12 +26,13 @@ import { placeOf } from "../../internal/place.ts"
 import * as Supervisor from "../../Supervisor.ts"
 import * as Tree from "../../Tree.ts"
 import * as Desk from "../Desk.ts"
+import { Handed } from "./observing.ts"
 import { Pool } from "./pool.ts"
 
 /** How a job ended, and whether it has begun at all. */
 export class Job {
   readonly work: Effect.Effect<unknown, unknown, unknown>
-  /** What the work is given: the services of the member that does it, and the span of whoever waits for it. */
+  /** What the work is given: the services of the member that does it, the span of whoever waits for it, and what observers do. */
   context: Context.Context<never> = Context.empty()
   begun = false
   cancelled = false
@@ -97,9 +98,12 @@ export const give = (
   timeout: Duration.Duration
 ): Effect.Effect<unknown, Actor.ActorFailure> =>
   Effect.callback((resume) => {
-    const span = Fiber.getCurrent()?.cache.span
+    const fiber = Fiber.getCurrent()
+    const span = fiber?.cache.span
+    const handed = fiber?.getRef(Handed)
     const { context } = mount
-    job.context = span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
+    const known = span === undefined ? context : Context.add(context, Tracer.ParentSpan, span)
+    job.context = handed === undefined ? known : Context.merge(known, handed)
     const envelope = new Ask(mount, "Dispatch", job, undefined, resume as Ask["resume"] & {})
     mount.ask(envelope, Duration.toMillis(timeout))
     return Effect.sync(() => envelope.cancel())

@@ -9,6 +9,7 @@ import * as EffectResult from "effect/Result"
 
 import * as Journal from "../../journal/Journal.ts"
 import { Notifier } from "../Notifier.ts"
+import type { Cause } from "../Observer.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
@@ -16,6 +17,7 @@ import { isFinished, type RunState } from "../RunState.ts"
 import { Tiers, type TiersInvalid } from "../Tiers.ts"
 import { isSoon, wakeAt } from "./applying/timers.ts"
 import { make } from "./executor.ts"
+import { attended, type Observing } from "./observing.ts"
 import { many } from "./problems.ts"
 import { readRun } from "./reading.ts"
 import {
@@ -61,23 +63,46 @@ const underWay = ({ tasks }: Pick<RunState, "tasks">): string => {
   return orders.length === 0 ? "nothing was under way" : `under way: ${orders.slice(0, 10).join(", ")}`
 }
 
+type Untaken =
+  | RunBusy
+  | RunNotFound
+  | VersionMismatch
+  | RunTooNew
+  | RunUntrusted
+  | RunQuarantined
+  | TiersInvalid
+  | RunError
+
+/**
+ * Why a run goes on that nothing was under way of: by what people have said to it, here or in its journal already, or because it
+ * is time.
+ */
+const causeOf = (state: RunState, left: ReadonlyArray<Journal.Left>, sleeps: boolean): Cause => {
+  if (left.some(({ type }) => type === "ReviewDecided")) return "decision"
+  if (state.status === "running") return state.cancelled === undefined ? "decision" : "message"
+  return left.length > 0 || sleeps || state.status === "suspended" ? "message" : "timer"
+}
+
 /** @since 0.1.0 */
-export const takeUp: (
+export const takeUp = (
   office: Office,
   run: string,
   options: TakeUp
-) => Effect.Effect<
-  Outcome.Outcome,
-  RunBusy | RunNotFound | VersionMismatch | RunTooNew | RunUntrusted | RunQuarantined | TiersInvalid | RunError,
-  Journal.Journal
-> = Effect.fnUntraced(function* (
+): Effect.Effect<Outcome.Outcome, Untaken, Journal.Journal> =>
+  Effect.suspend(() =>
+    office.live.has(run)
+      ? Effect.fail(new RunBusy({ run }))
+      : attended(run, (observing) => takenUp(office, run, options, observing))
+  )
+
+const takenUp = Effect.fnUntraced(function* (
   office: Office,
   run: string,
-  { alone, crashes = Infinity, onEvent, waitForMillis }: TakeUp
-) {
-  if (office.live.has(run)) return yield* new RunBusy({ run })
+  { alone, crashes = Infinity, onEvent, waitForMillis }: TakeUp,
+  observing: Observing
+): Effect.fn.Return<Outcome.Outcome, Untaken, Journal.Journal> {
   const { desk } = office
-  const read = yield* readRun(run)
+  const read = yield* readRun(run, observing.recall)
   const { fold, owing, state } = read
   const known = fold.outcome(state)
   const journal = yield* Journal.Journal
@@ -86,7 +111,7 @@ export const takeUp: (
   const owes = channels.length > 0 && owing.owed().length > 0 && (yield* Effect.isSuccess(journal.own))
   if (isFinished(state.status) && known !== undefined) {
     if (!owes) return known
-    const rest = yield* make(office, journal, run, { onEvent, waitForMillis }, read)
+    const rest = yield* make(office, journal, run, { observing, onEvent, waitForMillis }, read)
     return yield* rest.tellRest(() => new RunBusy({ run }))
   }
   const left = yield* journal.commands(run)
@@ -94,7 +119,7 @@ export const takeUp: (
   const wakes = wakeAt(state)
   const sleeps = state.status === "waiting" && !isSoon(state, at, waitForMillis)
   if (sleeps && left.length === 0 && !owes && known !== undefined) return known
-  const executor = yield* make(office, journal, run, { onEvent, waitForMillis }, read)
+  const executor = yield* make(office, journal, run, { observing, onEvent, waitForMillis }, read)
   const input = desk.decodeInput(fold.input())
   const name = (version: string, definition: string) => `${version} (${definition.slice(0, 12)})`
   const sameDesk = state.desk === desk.name && state.deskVersion === desk.version
@@ -129,8 +154,11 @@ export const takeUp: (
         : "it was cut off"
   const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
   const note = `Taken up at version ${state.version}: ${why}${rest}`
+  const cause = waited ? causeOf(state, left, sleeps) : state.status === "suspended" ? "message" : "crash-recovery"
+  const context = yield* Effect.context<never>()
+  const begun = observing.begin({ cause, at, context })
   const execution = executor.execute(
-    [{ _tag: "RunResumed", at, note }, ...changeTo(state.tier, configured, tiers.source, at)],
+    [{ _tag: "RunResumed", at, ...begun, note }, ...changeTo(state.tier, configured, tiers.source, at)],
     input.success,
     () => new RunBusy({ run }),
     left

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 
 import { Redaction } from "../../Redaction.ts"
+import type { Ended } from "../Observer.ts"
 import type { Usage } from "../Result.ts"
 import type { RunState } from "../RunState.ts"
 import { failure } from "./attempt.ts"
@@ -18,6 +19,7 @@ import { ask, type Asking } from "./consulting.ts"
 import { beside, counted, dispatch, type Finished, leftBehind, report, unknown } from "./dispatch.ts"
 import type { Beginning } from "./hands.ts"
 import type { News } from "./news.ts"
+import type { Observing } from "./observing.ts"
 import { overdue } from "./problems.ts"
 import type { Questions } from "./questioning.ts"
 import type { Staff } from "./staff.ts"
@@ -38,12 +40,15 @@ export class Underway {
   private readonly staff: Staff
   private readonly state: () => RunState
   private readonly tell: (news: News) => void
+  private readonly observing: Observing
   private readonly fibers = new Map<string, Fiber.Fiber<void>>()
   private readonly asked = new Map<string, { readonly subject: string; readonly fiber: Fiber.Fiber<void> }>()
   private readonly alive = new Set<Fiber.Fiber<void>>()
+  private stopping = false
 
-  constructor(staff: Staff, state: () => RunState, tell: (news: News) => void) {
+  constructor(staff: Staff, state: () => RunState, tell: (news: News) => void, observing: Observing) {
     this.staff = staff
+    this.observing = observing
     this.state = state
     this.tell = tell
   }
@@ -60,7 +65,8 @@ export class Underway {
       if (fiber.pollUnsafe() === undefined) this.fibers.set(beginning.order.dispatch, fiber)
     }
     for (const each of askings) {
-      const fiber = this.fork(ask(each, this.tell))
+      const interrupted = (): Ended => ({ outcome: this.stopping ? "suspended" : "cancelled" })
+      const fiber = this.fork(ask(each, this.tell, { observing: this.observing, interrupted }))
       this.asked.set(each.consult, { subject: each.subject, fiber })
     }
     for (const id of recalls) this.fibers.get(id)?.interruptUnsafe()
@@ -93,9 +99,10 @@ export class Underway {
   }
 
   /** Interrupts everything, and waits until it has stopped. */
-  readonly interrupt: Effect.Effect<void> = Effect.suspend(() =>
-    this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
-  )
+  readonly interrupt: Effect.Effect<void> = Effect.suspend(() => {
+    this.stopping = true
+    return this.alive.size === 0 ? Effect.void : Fiber.interruptAll(Array.from(this.alive))
+  })
 
   /** Has something done beside the run, as long as that is carried out. */
   readonly beside = (effect: Effect.Effect<void>): void => void this.fork(effect)
@@ -120,11 +127,10 @@ export class Underway {
     const post = posts.get(worker)
     if (post === undefined) return Effect.sync(() => this.lost(beginning, Cause.die(`there is no worker ${worker}`)))
     const finished: Finished = {}
-    return dispatch(this.staff, post, order, work, terms, this.tell, finished).pipe(
-      // A run never waits for a dispatch that cannot report.
-      Effect.catchCause((cause) =>
-        Cause.hasInterruptsOnly(cause) ? Effect.void : Effect.sync(() => this.lost(beginning, cause))
-      ),
+    const watched = { observing: this.observing, interrupted: () => this.interruption(beginning) }
+    return dispatch(this.staff, post, order, work, terms, this.tell, finished, watched).pipe(
+      // A run never waits for a dispatch that cannot report. One that is interrupted from here does not come here.
+      Effect.catchCause((cause) => Effect.sync(() => this.lost(beginning, cause))),
       // What had finished when it was called back is kept.
       Effect.onInterrupt(() =>
         finished.answer === undefined
@@ -132,6 +138,14 @@ export class Underway {
           : report(worker, order, terms, finished, this.tell)
       )
     )
+  }
+
+  /** What an interruption of the work of an order means: it waits, or its run does; or it was called back. */
+  private interruption({ order }: Beginning): Ended {
+    const open = this.state().tasks.get(order.task)?.dispatch
+    const recalled = open?.id === order.dispatch ? open.recalled : undefined
+    if (recalled === undefined) return { outcome: "suspended" }
+    return recalled === "deadline" ? { outcome: "timed-out", kind: "exhausted" } : { outcome: "cancelled" }
   }
 
   /** The work of an order that was called back has stopped. */

@@ -1,0 +1,130 @@
+/** The page about metrics, and the file of rules, as texts. */
+import type { Metrics } from "espalier/observe"
+
+import { alerts, assumed, derived, recordings } from "./alerts.ts"
+
+const cell = (text: string): string => text.replaceAll("|", "\\|")
+
+const code = (text: string): string => `\`${text}\``
+
+const table = (heads: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string =>
+  [heads, heads.map(() => "---"), ...rows].map((cells) => `| ${cells.map(cell).join(" | ")} |`).join("\n")
+
+const boundsOf = ({ buckets }: Metrics.Entry): string =>
+  buckets === undefined ? "" : ` Bounds: ${buckets.join(", ")}.`
+
+const sectionOf = (section: string, entries: ReadonlyArray<Metrics.Entry>): string => {
+  const rows = entries.map((entry) => [
+    code(entry.name),
+    entry.instrument,
+    code(entry.unit),
+    entry.attributes.map(code).join(", "),
+    `${entry.description}.${boundsOf(entry)}`
+  ])
+  return `### ${section}\n\n${table(["metric", "instrument", "unit", "attributes", "what it says"], rows)}`
+}
+
+const intro = `# Metrics
+
+This page is made by \`scripts/metrics-docs.ts\` out of \`Metrics.catalog\`; so are [alerts.yml](alerts.yml), rules for
+Prometheus, and [grafana.json](grafana.json), a dashboard.
+
+\`Metrics.layer()\` around a program records all of this as metrics of Effect. Any exporter for those has them: over OTLP, or as a
+page that Prometheus reads.
+
+- Prometheus writes \`_\` for \`.\` and adds nothing: \`espalier.task.results\` is \`espalier_task_results\` there. A collector that
+  exports to Prometheus itself adds \`_total\` and units, and the rules have to be changed for it.
+- A counter counts what happened in this process. A run that is taken up again elsewhere goes on there, and counts nothing again.
+- A gauge is read when somebody looks, and is gone with what it is about.
+- Names of workers, tools, models, desks and domains are attributes. Ids are not, nor is anything that people or models wrote. A metric
+  has at most 1,000 series (\`maxSeries\`), and one with \`espalier.overflow="true"\` for the rest.
+- \`espalier.node.kind_path\` and \`espalier.supervisor\` are paths of kinds: \`*\` stands for the id of one of many of a kind.
+- Money is in the currency of \`espalier.cost.currency\`; amounts of two currencies cannot be added up. What is not known is counted
+  apart, and is in no sum.
+- A confidence is no quality. Nothing here is made of what a model says about itself.
+- Times in which a task waited for people, timers or its next attempt are not in \`…active.duration\`.`
+
+const derivation = `## What is derived
+
+A ratio is no metric: it is made of counters by whoever asks, over the time that they ask about. Names with a colon are recorded by
+[alerts.yml](alerts.yml).`
+
+const guide = `## Alerts
+
+The thresholds are to begin with, and yours to change. Three of them cannot be known from here: the share of tasks that have to be finished
+(${assumed.completion}), what may be spent in an hour (${assumed.hourlyBudget}), and how long a question may stay open (${assumed.deadlineSeconds / 3600} hours, the last
+step of the default ladder).`
+
+/** docs/metrics.md */
+export const page = (
+  catalog: ReadonlyArray<Metrics.Entry>,
+  unmeasured: ReadonlyArray<{ readonly name: string; readonly why: string }>
+): string => {
+  const sections = [...new Set(catalog.map((entry) => entry.section))]
+  const catalogue = sections.map((section) =>
+    sectionOf(
+      section,
+      catalog.filter((entry) => entry.section === section)
+    )
+  )
+  const rows = alerts.map(({ act, alert, for: time, means, section, severity }) => [
+    section,
+    code(alert),
+    severity,
+    time === "0m" ? "at once" : time,
+    `${means}`,
+    act
+  ])
+  return `${[
+    intro,
+    "## The catalogue",
+    ...catalogue,
+    derivation,
+    table(
+      ["what", "PromQL"],
+      derived.map(({ expr, what }) => [what, code(expr)])
+    ),
+    guide,
+    table(["about", "alert", "severity", "after", "it means that", "what to do"], rows),
+    "## What is not measured",
+    "Numbers that others have, and that cannot be honestly given here.",
+    table(
+      ["name", "why not"],
+      unmeasured.map(({ name, why }) => [code(name), why])
+    )
+  ].join("\n\n")}\n`
+}
+
+/** A text of YAML in double quotes has the rules of JSON. */
+const quoted = (text: string): string => JSON.stringify(text)
+
+/** docs/alerts.yml */
+export const rules = (): string => {
+  const recorded = recordings.flatMap(({ about, expr, record }) => [
+    `      # ${about}`,
+    `      - record: ${quoted(record)}`,
+    `        expr: ${quoted(expr)}`
+  ])
+  const alerting = alerts.flatMap(({ act, alert, expr, for: time, means, section, severity }) => [
+    `      - alert: ${alert}`,
+    `        expr: ${quoted(expr)}`,
+    `        for: ${time}`,
+    "        labels:",
+    `          severity: ${severity}`,
+    `          section: ${quoted(section)}`,
+    "        annotations:",
+    `          summary: ${quoted(means)}`,
+    `          description: ${quoted(act)}`
+  ])
+  return `${[
+    "# Rules for Prometheus, made by scripts/metrics-docs.ts. What they mean is in metrics.md.",
+    "groups:",
+    "  - name: espalier-recordings",
+    "    interval: 1m",
+    "    rules:",
+    ...recorded,
+    "  - name: espalier-alerts",
+    "    rules:",
+    ...alerting
+  ].join("\n")}\n`
+}

@@ -1,0 +1,134 @@
+/**
+ * What the environment says about OTLP, by the names of OpenTelemetry.
+ *
+ * @since 0.1.0
+ */
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import type * as HttpClient from "effect/http/HttpClient"
+import type * as Layer from "effect/Layer"
+import * as OtlpExporter from "effect/observability/OtlpExporter"
+import * as Result from "effect/Result"
+
+import type { Options, SignalOptions } from "../Otlp.ts"
+import type { Signal } from "./drops.ts"
+import { exporting } from "./otlpExporting.ts"
+import { settingsOf, signals } from "./otlpSettings.ts"
+
+type Read<A> = Effect.Effect<A, Config.ConfigError>
+
+const refuse = (message: string): Read<never> =>
+  Effect.fail(new Config.ConfigError(new ConfigProvider.SourceError({ message })))
+
+/** A variable; `undefined`: it is not set, or empty. */
+const variable = <A>(name: string, read: (name: string) => Config.Config<A>): Read<A | undefined> =>
+  Effect.gen(function* () {
+    const text = yield* Config.String(name).pipe(Config.withDefault(""))
+    return text.trim() === "" ? undefined : yield* read(name)
+  })
+
+const millis = (name: string) => variable(name, Config.Int)
+
+/** A list of names and values, as of W3C baggage. What it says is never shown. */
+const list = (name: string): Read<Record<string, string> | undefined> =>
+  Effect.gen(function* () {
+    const text = yield* variable(name, Config.String)
+    if (text === undefined) return undefined
+    const found: Record<string, string> = {}
+    for (const entry of text.split(",").filter((each) => each.trim() !== "")) {
+      const at = entry.indexOf("=")
+      const pair = Result.try(
+        () => [entry.slice(0, at).trim(), decodeURIComponent(entry.slice(at + 1).trim())] as const
+      )
+      if (at < 1 || Result.isFailure(pair))
+        return yield* refuse(`${name} must be a list of name=value, percent-encoded`)
+      found[pair.success[0]] = pair.success[1]
+    }
+    return found
+  })
+
+const delays: Readonly<Record<Signal, string>> = {
+  traces: "OTEL_BSP_SCHEDULE_DELAY",
+  metrics: "OTEL_METRIC_EXPORT_INTERVAL",
+  logs: "OTEL_BLRP_SCHEDULE_DELAY"
+}
+
+/** What holds for a signal: what the code says of it, what the code says of all, and the same of the environment. */
+const signalOf = (signal: Signal, options: Options): Read<false | SignalOptions> =>
+  Effect.gen(function* () {
+    const chosen = options.signals?.[signal]
+    if (chosen === false) return false
+    const own: SignalOptions = typeof chosen === "object" ? chosen : {}
+    const name = signal.toUpperCase()
+    const exporters = yield* variable(`OTEL_${name}_EXPORTER`, Config.String)
+    const named = (exporters ?? "otlp").split(",").map((each) => each.trim().toLowerCase())
+    if (chosen === undefined && !named.includes("otlp")) return false
+    const prefix = `OTEL_EXPORTER_OTLP_${name}`
+    const given = own.endpoint ?? options.endpoint
+    const endpoint = given === undefined ? yield* variable(`${prefix}_ENDPOINT`, Config.String) : own.endpoint
+    if (given === undefined && endpoint === undefined) {
+      const base = yield* variable("OTEL_EXPORTER_OTLP_ENDPOINT", Config.String)
+      if (base === undefined) return false
+    }
+    return {
+      ...own,
+      endpoint,
+      headers: own.headers ?? options.headers ?? (yield* list(`${prefix}_HEADERS`)),
+      interval: own.interval ?? (yield* millis(delays[signal])),
+      timeout: own.timeout ?? options.timeout ?? (yield* millis(`${prefix}_TIMEOUT`))
+    }
+  })
+
+const protocols = (name: string) => Config.Literals(["http/json", "http/protobuf"], name)
+const compressions = (name: string) => Config.Literals(["gzip", "none"], name)
+const temporalities = (name: string) => Config.Literals(["cumulative", "delta"], name)
+
+const merged = (options: Options): Read<Options> =>
+  Effect.gen(function* () {
+    const own = options.resource ?? {}
+    const resource = (yield* list("OTEL_RESOURCE_ATTRIBUTES")) ?? {}
+    return {
+      ...options,
+      endpoint: options.endpoint ?? (yield* variable("OTEL_EXPORTER_OTLP_ENDPOINT", Config.String)),
+      headers: options.headers ?? (yield* list("OTEL_EXPORTER_OTLP_HEADERS")),
+      timeout: options.timeout ?? (yield* millis("OTEL_EXPORTER_OTLP_TIMEOUT")),
+      protocol: options.protocol ?? (yield* variable("OTEL_EXPORTER_OTLP_PROTOCOL", protocols)),
+      compression: options.compression ?? (yield* variable("OTEL_EXPORTER_OTLP_COMPRESSION", compressions)),
+      temporality:
+        options.temporality ?? (yield* variable("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", temporalities)),
+      maxQueue: options.maxQueue ?? (yield* variable("OTEL_BSP_MAX_QUEUE_SIZE", Config.Int)),
+      maxBatch: options.maxBatch ?? (yield* variable("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", Config.Int)),
+      resource: {
+        serviceName:
+          own.serviceName ??
+          (own.attributes?.["service.name"] === undefined
+            ? yield* variable("OTEL_SERVICE_NAME", Config.String)
+            : undefined),
+        serviceVersion: own.serviceVersion,
+        attributes: { ...resource, ...own.attributes }
+      },
+      signals: {
+        traces: yield* signalOf("traces", options),
+        metrics: yield* signalOf("metrics", options),
+        logs: yield* signalOf("logs", options)
+      }
+    }
+  })
+
+/** @since 0.1.0 */
+export const fromEnvironment = (
+  where: string,
+  options: Options
+): Effect.Effect<Layer.Layer<OtlpExporter.Flusher, never, HttpClient.HttpClient>, Config.ConfigError> => {
+  // What the code says is looked at by itself: there, what does not hold is a mistake in the program.
+  settingsOf(where, { ...options, endpoint: options.endpoint ?? "http://localhost" })
+  return Effect.gen(function* () {
+    if ((yield* variable("OTEL_SDK_DISABLED", Config.Boolean)) === true) return OtlpExporter.layerFlusher
+    const all = yield* merged(options)
+    if (signals.every((signal) => all.signals?.[signal] === false)) return OtlpExporter.layerFlusher
+    const settings = Result.try(() => settingsOf("OTEL_*", all))
+    if (Result.isSuccess(settings)) return exporting(settings.success)
+    return yield* refuse(settings.failure instanceof RangeError ? settings.failure.message : "OTEL_* cannot be read")
+  })
+}
