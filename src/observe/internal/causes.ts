@@ -39,26 +39,29 @@ const isSilent = (event: RunEvent): boolean =>
  * journal yet, which is taken in at once.
  */
 export class Causes {
-  /** The cause as far as it is known, while more of it may come. */
-  private unsure: Cause | undefined
+  /** More of the cause may come. */
+  private unsure = false
   /** It goes on because of people: it was put down, or they have left word for it. What is due beside that is not why. */
   private byPeople = false
 
   /** The cause of a segment that begins. `cutOff`: the one before has not ended. */
   of(draft: Draft | undefined, cutOff: boolean, at: number): Cause {
-    this.unsure = undefined
+    this.unsure = false
     this.byPeople = draft?.status === "suspended"
     if (cutOff) return "crash-recovery"
     if (draft?.status === "running") return draft.cancelled === undefined ? "decision" : "message"
+    // With orders under way, what people have said beside that is not why.
+    if (this.byPeople && draft !== undefined && draft.running + draft.consulting > 0) return "message"
+    this.unsure = true
     const wakes = draft?.status === "waiting" ? wakeAt(draft) : undefined
-    return (this.unsure = wakes !== undefined && wakes <= at ? "timer" : "message")
+    return wakes !== undefined && wakes <= at ? "timer" : "message"
   }
 
   /** Sees the next event, and answers with its cause where it is another one. */
   see(event: RunEvent): Cause | undefined {
     const { _tag: tag } = event
-    if (this.unsure === undefined || isSilent(event)) return undefined
-    if (tag === "ReviewDecided" || !fromOutside.has(tag)) this.unsure = undefined
+    if (!this.unsure || isSilent(event)) return undefined
+    if (tag === "ReviewDecided" || !fromOutside.has(tag)) this.unsure = false
     if (tag === "ReviewDecided") return "decision"
     if (fromOutside.has(tag)) {
       this.byPeople = true
