@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
+import { Failure } from "espalier"
 import { CostModel, Meter, type ModelCall, Models, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Delegation } from "espalier/observe"
@@ -30,11 +31,10 @@ const priced = Layer.mergeAll(
   CostModel.layer({ currency: "USD", prices: { "b/two": { input: 1, output: 5 } } })
 )
 
-/** A mail takes two seconds; nobody can be sent one who is called `nobody`. */
+/** A mail takes two seconds. */
 const mail = ToolScope.tool(Mail, {
   idempotent: true,
-  handle: ({ to }) =>
-    to === "nobody" ? Effect.die(new Error("no such address")) : Effect.delay(Effect.succeed("sent"), "2 seconds")
+  handle: () => Effect.delay(Effect.succeed("sent"), "2 seconds")
 })
 
 const tools = ToolScope.make([search(), mail]) as never
@@ -234,6 +234,47 @@ describe("Delegation", () => {
       assert.deepStrictEqual([calls, unpriced, tree.totals?.toolCalls], [6, 3, 3])
       assert.strictEqual(Delegation.firstError(tree)?.error.recovered, true)
     }).pipe(Effect.provide(priced))
+  )
+
+  it.effect("R-501 a tool that fails is an error of its own, which the attempt makes good that goes on", () =>
+    Effect.gen(function* () {
+      const script = ScriptedModel.make([calls(["mail", { to: "nobody" }]), delivers("Fram")])
+      const failing = ToolScope.tool(Mail, { handle: () => Effect.fail(Failure.transient("no such address")) })
+      yield* elapse(Run.start(deskWith(script, { tools: ToolScope.make([failing]) as never }), options), "5 minutes")
+      const tree = treeOf(yield* eventsOf("r1"))
+      assert.deepStrictEqual(below(lines(tree), "d"), [
+        "delegate d.one 0..0 accepted",
+        "  agent d.one #1 0..0 accepted",
+        "    chat scripted-1 0..0 ok",
+        "    tool mail 0..0 failed (tool-failed recovered)",
+        "    chat scripted-1 0..0 ok"
+      ])
+      const found = Delegation.firstError(tree)
+      assert.deepStrictEqual([found?.path.at(-1)?.name, found?.error.recovered], ["mail", true])
+    }).pipe(Effect.provide(priced))
+  )
+
+  it.effect("R-501 an order of a task of a task goes on in the workflow of that, in a later segment, too", () =>
+    Effect.gen(function* () {
+      const asks = worker("one", () =>
+        Effect.map(Review.ask({ name: "which", question: "Which?" }), ({ _tag }) => _tag)
+      )
+      const inner = Plan.make<unknown>([{ id: "x", worker: "d.one", objective: "Do x" }])
+      const built = deskOf([asks as never], Plan.make<string>([{ id: "many", by: inner, objective: "Do many" }]))
+      yield* Run.start(built, options)
+      yield* Run.decide({ review: "r1/review/1", decision: "answer", answer: "x", by: "ann" })
+      yield* resume(built)
+      const all = yield* drawn
+      const path = (kind: string) =>
+        all.flatMap((line) => (line.trim().startsWith(`${kind} `) ? [`${line.search(/\S/) / 2} ${line.trim()}`] : []))
+      assert.deepStrictEqual(path("workflow"), [
+        "2 workflow desk 0..0 suspended",
+        "4 workflow plan 0..0 suspended",
+        "2 workflow desk 0..0 ok",
+        "4 workflow plan 0..0 accepted"
+      ])
+      assert.deepStrictEqual(path("delegate"), ["6 delegate d.one 0..0 suspended", "6 delegate d.one 0..0 accepted"])
+    }).pipe(memory)
   )
 
   it.effect("R-501 what was cut off is lost, and goes on in another segment under the same order", () =>

@@ -1,10 +1,11 @@
-import { type Draft, fromOutside } from "../../run/internal/apply.ts"
 /**
  * Why a run was taken up, out of its events.
  *
  * @since 0.1.0
  */
+import { type Draft, fromOutside } from "../../run/internal/apply.ts"
 import { wakeAt } from "../../run/internal/applying/timers.ts"
+import { configuration } from "../../run/internal/tiering.ts"
 import type { Cause } from "../../run/Observer.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
 
@@ -20,59 +21,52 @@ const beside: ReadonlySet<string> = new Set([
 /** Whether an event shows that somebody carries the run out. */
 export const isInside = (event: RunEvent): boolean => !beside.has(event._tag)
 
-/** What an event says of why a run goes on. */
-const reasonOf = ({ _tag: tag }: RunEvent): Cause | undefined => {
-  switch (tag) {
-    case "ReviewDecided":
-    case "ReviewVoted":
-    case "ReviewWithdrawn":
-      return "decision"
-    case "CancelRequested":
-    case "AutonomyChanged":
-      return "message"
-    case "TimerFired":
-    case "ReviewAdvanced":
-    case "ReviewExpired":
-    case "GrantStalled":
-    case "DeadlinePassed":
-      return "timer"
-    default:
-      return undefined
-  }
-}
+/** What is written because its time has come. */
+const due: ReadonlySet<string> = new Set([
+  "TimerFired",
+  "ReviewAdvanced",
+  "ReviewExpired",
+  "GrantStalled",
+  "DeadlinePassed"
+])
 
-/** What is taken in together with the event that says that the run was taken up. */
-const first: ReadonlySet<string> = new Set(["RunResumed", "AutonomyChanged", "Notified"])
+/** What may be taken in first, and says nothing of why. */
+const isSilent = (event: RunEvent): boolean =>
+  event._tag === "HealthChanged" || (event._tag === "AutonomyChanged" && event.by === configuration)
 
-/** Finds why a run was taken up. */
+/**
+ * Finds why a run was taken up, as whoever took it up knew it: what it was then, and what people had said that was not in its
+ * journal yet, which is taken in at once.
+ */
 export class Causes {
-  /** What people have said since nobody carries it out. */
-  private heard: Cause | undefined
-  /** Nothing but what was due was seen since it was taken up. */
+  /** More of the cause may come. */
   private unsure = false
+  /** It goes on because of people: it was put down, or they have left word for it. What is due beside that is not why. */
+  private byPeople = false
 
-  /** The cause of a segment. `cutOff`: the one before has not ended. */
-  of(draft: Draft | undefined, cutOff: boolean): Cause {
-    const wakes = draft === undefined ? undefined : wakeAt(draft)
-    const heard = this.heard
-    this.heard = undefined
+  /** The cause of a segment that begins. `cutOff`: the one before has not ended. */
+  of(draft: Draft | undefined, cutOff: boolean, at: number): Cause {
     this.unsure = false
+    this.byPeople = draft?.status === "suspended"
     if (cutOff) return "crash-recovery"
-    if (draft?.status === "suspended") return "message"
-    if (heard !== undefined) return heard
+    if (draft?.status === "running") return draft.cancelled === undefined ? "decision" : "message"
+    // With orders under way, what people have said beside that is not why.
+    if (this.byPeople && draft !== undefined && draft.running + draft.consulting > 0) return "message"
     this.unsure = true
-    return wakes === undefined ? "decision" : "timer"
+    const wakes = draft?.status === "waiting" ? wakeAt(draft) : undefined
+    return wakes !== undefined && wakes <= at ? "timer" : "message"
   }
 
-  /** Sees an event, and answers with another cause of the segment that goes on where it shows one. */
-  see(event: RunEvent, isOpen: boolean): Cause | undefined {
-    const reason = reasonOf(event)
-    if (!isOpen) {
-      if (reason !== undefined && fromOutside.has(event._tag)) this.heard ??= reason
-      return undefined
+  /** Sees the next event, and answers with its cause where it is another one. */
+  see(event: RunEvent): Cause | undefined {
+    const { _tag: tag } = event
+    if (!this.unsure || isSilent(event)) return undefined
+    if (tag === "ReviewDecided" || !fromOutside.has(tag)) this.unsure = false
+    if (tag === "ReviewDecided") return "decision"
+    if (fromOutside.has(tag)) {
+      this.byPeople = true
+      return "message"
     }
-    if (!this.unsure || first.has(event._tag)) return undefined
-    this.unsure = false
-    return reason
+    return due.has(tag) && !this.byPeople ? "timer" : undefined
   }
 }

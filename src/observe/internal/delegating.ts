@@ -68,7 +68,8 @@ export class Delegating {
 
   add(event: RunEvent): void {
     const inside = isInside(event)
-    const cause = event._tag === "RunResumed" ? this.causes.of(this.draft, this.section?.isOpen === true) : undefined
+    const isCutOff = this.section?.isOpen === true
+    const cause = event._tag === "RunResumed" ? this.causes.of(this.draft, isCutOff, event.at) : undefined
     const next = applyEvent(this.draft, event)
     if (typeof next !== "string") this.draft = next
     const { run, section } = this.begun(event)
@@ -77,7 +78,7 @@ export class Delegating {
       // Who has put it down may not be who carried it out.
       if (inside && event._tag !== "RunSuspended") this.pass(event.at)
       if (!section.isOpen && inside && run.isOpen && this.draft?.status === "running") this.goOn(run, section)
-      const found = this.causes.see(event, section.isOpen)
+      const found = this.causes.see(event)
       const { segment } = section.twig.said
       if (found !== undefined && segment !== undefined) section.twig.said.segment = { ...segment, cause: found }
       this.take(event, section, run)
