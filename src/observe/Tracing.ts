@@ -35,16 +35,16 @@
  *
  * const count = Worker.make("count", {
  *   description: "Counts the words of a text",
- *   input: Schema.String,
+ *   input: Schema.Struct({ text: Schema.String }),
  *   output: Schema.Int,
- *   handle: ({ input }) => Effect.succeed(input.split(" ").length)
+ *   handle: ({ input }) => Effect.succeed(input.text.split(" ").length)
  * })
  * const desk = Desk.make("counting", {
  *   version: "1",
- *   input: Schema.String,
+ *   input: Schema.Struct({ text: Schema.String }),
  *   domains: [Domain.make("words", { workers: [count] })],
  *   coordinator: Plan.make([
- *     { id: "count", worker: "words.count", objective: "Count", input: (_, text: string) => text }
+ *     { id: "count", worker: "words.count", objective: "Count", input: (_, { text }: { text: string }) => ({ text }) }
  *   ])
  * })
  *
@@ -56,7 +56,7 @@
  *   }
  * })
  * const layers = Layer.mergeAll(Tracing.layer(), Journal.layerMemory, Layer.succeed(Tracer.Tracer, tracer))
- * await Effect.runPromise(Effect.provide(Run.start(desk, { id: "r1", input: "to be" }), layers))
+ * await Effect.runPromise(Effect.provide(Run.start(desk, { id: "r1", input: { text: "to be" } }), layers))
  * names.slice(0, 3) // => ["espalier.segment", "invoke_workflow counting", "invoke_agent counting"]
  * names.slice(3) // => ["invoke_agent words", "espalier.delegate count", "invoke_agent count"]
  * ```
@@ -149,7 +149,7 @@ class Spans {
       if (span === undefined) return
       this.keep(op.id, span)
       for (const [key, each] of Object.entries(op.attributes)) span.attribute(key, each)
-      const exit = op.error === undefined ? (op.quiet ? Exit.interrupt() : Exit.void) : Exit.fail(new Failed(op.error))
+      const exit = op.error === undefined ? (op.quiet ? Exit.interrupt() : Exit.void) : Exit.die(new Failed(op.error))
       return span.end(now, exit)
     }
     const parent = op.parent === undefined ? around : (this.open.get(op.parent) ?? around)

@@ -442,7 +442,7 @@ export class SpanPlan {
   private close(id: string, how: Ended): ReadonlyArray<Op> {
     if (!this.open.has(id)) return []
     const ops: Array<Op> = []
-    for (const [child, parent] of [...this.open]) {
+    for (const [child, parent] of this.open) {
       if (parent === id)
         ops.push(
           ...this.close(
