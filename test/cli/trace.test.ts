@@ -101,7 +101,7 @@ const askedRun = Effect.gen(function* () {
 })
 
 /** Text that a terminal obeys. */
-const attack = "\u001B]0;owned\u0007\u001B[2J\u009B31m\r\u202Eneddih\u2028"
+const attack = "\u001B]0;owned\u0007\u001B[2J\u009B31m\r\n\u202Eneddih\u2028"
 
 /** A worker that fails and a model that is called so. */
 const hostileRun = Effect.gen(function* () {
@@ -234,6 +234,8 @@ describe("espalier trace", () => {
         }
       }
       const out = yield* printed(filename, "r1")
+      // A name stays in its line.
+      assert.isTrue(out.some((line) => /chat evil ]0;owned \[2J 31m neddih name +ok/.test(line)))
       assert.include(out.join("\n"), "first error  capability: It ]0;owned [2J 31m neddih is not here")
     })
   )
