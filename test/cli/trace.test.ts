@@ -84,12 +84,14 @@ const crashedRun = Effect.gen(function* () {
   yield* elapse(resume(built()), "5 minutes")
 })
 
-/** A worker that works for a second, asks a person, and works for another one. */
+/** A worker that works for a second, asks a person, and works for another one: on the test clock, which `elapse` turns. */
 const askedRun = Effect.gen(function* () {
   const asks = worker("one", () =>
     Effect.gen(function* () {
+      // No real time: `elapse` turns the clock that this sleeps by.
       yield* Effect.sleep("1 second")
       const { _tag: said } = yield* Review.ask({ name: "which", question: "Which one?" })
+      // No real time, as above.
       yield* Effect.sleep("1 second")
       return said
     })

@@ -352,7 +352,7 @@ describe("Delegation", () => {
     }).pipe(Effect.provide(priced))
   )
 
-  it.live(
+  it.effect(
     "R-501 any first part of a released journal gives a tree, with ids that stay and plain JSON that reads back",
     () =>
       Effect.gen(function* () {
