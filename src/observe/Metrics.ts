@@ -70,6 +70,7 @@ import { Tree } from "../Tree.ts"
 import * as catalogue from "./internal/catalogue.ts"
 import { golden } from "./internal/measures/routing.ts"
 import * as metering from "./internal/metering.ts"
+import { defaultProfile, Profiles } from "./SemConv.ts"
 
 export type { Entry, Profile, Section } from "./internal/catalogue.ts"
 
@@ -127,8 +128,8 @@ export interface Options {
 const check = (options: Options): metering.Settings => {
   const given = new Given("Metrics.layer")
   given.record("options", options, ["profile", "maxSeries", "reviewsEvery", "people"])
-  const { maxSeries = 1000, people, profile = "genai-0.1", reviewsEvery = "15 seconds" } = options
-  given.oneOf("profile", profile, ["genai-0.1", "semconv-1.41"])
+  const { maxSeries = 1000, people, profile = defaultProfile, reviewsEvery = "15 seconds" } = options
+  given.oneOf("profile", profile, Profiles)
   given.whole("maxSeries", maxSeries, 1)
   if (people !== undefined) {
     given.record("people", people, ["perHour", "currency"])
@@ -229,7 +230,7 @@ export const catalogOf = (profile: catalogue.Profile): ReadonlyArray<catalogue.E
  * @category catalogue
  * @since 0.1.0
  */
-export const catalog: ReadonlyArray<catalogue.Entry> = catalogOf("genai-0.1")
+export const catalog: ReadonlyArray<catalogue.Entry> = catalogOf(defaultProfile)
 
 /**
  * What is not measured, by the name that it would have, and why.

@@ -117,7 +117,7 @@ const given = new Given("Tracing.layer")
 /** Makes and ends spans as a plan says. */
 class Spans {
   private context: Context.Context<never>
-  private readonly open = new Map<string, Tracer.Span>()
+  private readonly made = new Map<string, Tracer.Span>()
 
   constructor(context: Context.Context<never>) {
     this.context = context
@@ -128,7 +128,7 @@ class Spans {
   }
 
   get(id: string): Tracer.Span | undefined {
-    return this.open.get(id)
+    return this.made.get(id)
   }
 
   do(ops: ReadonlyArray<Op>, parent?: Tracer.AnySpan | undefined, around: Context.Context<never> = this.context): void {
@@ -144,21 +144,22 @@ class Spans {
 
   private one(op: Op, around: Tracer.AnySpan | undefined, context: Context.Context<never>): void {
     const now = Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
+    if (op._tag === "Forget") return void this.made.delete(op.id)
     if (op._tag === "Close") {
-      const span = this.open.get(op.id)
+      const span = this.made.get(op.id)
       if (span === undefined) return
-      this.keep(op.id, span)
+      if (!op.kept) this.made.delete(op.id)
       for (const [key, each] of Object.entries(op.attributes)) span.attribute(key, each)
       const exit = op.error === undefined ? (op.quiet ? Exit.interrupt() : Exit.void) : Exit.die(new Failed(op.error))
       return span.end(now, exit)
     }
-    const parent = op.parent === undefined ? around : (this.open.get(op.parent) ?? around)
+    const parent = op.parent === undefined ? around : (this.made.get(op.parent) ?? around)
     const span = Context.get(context, Tracer.Tracer).span({
       name: op.name,
       parent: Option.fromUndefinedOr(parent),
       annotations: Context.empty(),
       links: op.links.flatMap(({ to, type }) => {
-        const target = "trace" in to ? parse(to.trace) : this.open.get(to.id)
+        const target = "trace" in to ? parse(to.trace) : this.made.get(to.id)
         return target === undefined ? [] : [{ span: target, attributes: { [espalier.linkType]: type } }]
       }),
       startTime: now,
@@ -167,17 +168,7 @@ class Spans {
       sampled: parent?.sampled ?? true
     })
     for (const [key, each] of Object.entries(op.attributes)) span.attribute(key, each)
-    this.open.set(op.id, span)
-  }
-
-  /** The anchor, and the tries of an order, are pointed to after their end; nothing else is. */
-  private keep(id: string, span: Tracer.Span): void {
-    if (id.startsWith("dispatch ")) {
-      const tries = `attempt ${id.slice("dispatch ".length)} `
-      for (const each of this.open.keys()) if (each.startsWith(tries)) this.open.delete(each)
-    }
-    if (id !== "segment" && !id.startsWith("attempt ")) this.open.delete(id)
-    else this.open.set(id, span)
+    this.made.set(op.id, span)
   }
 }
 
@@ -194,7 +185,7 @@ class Spans {
 export const make = (options: Options = {}): Observer.Observer => {
   given.record("options", options, ["profile", "maxSpans"])
   const { maxSpans = 2000, profile = defaultProfile } = options
-  if (!Profiles.includes(profile)) given.refuse("profile", `one of ${Profiles.join(", ")}`, profile)
+  given.oneOf("profile", profile, Profiles)
   const most = given.whole("maxSpans", maxSpans, 1)
   const { attributes } = names(profile)
   return {
@@ -216,24 +207,17 @@ export const make = (options: Options = {}): Observer.Observer => {
           Effect.suspend(() => {
             const fiber = Fiber.getCurrent()
             const context = fiber === undefined ? Context.empty() : fiber.context
-            const { agent, id, ops } = plan.work(work)
-            const below = work._tag === "Tool" || work._tag === "Decision"
-            spans.do(ops, below ? fiber?.cache.span : undefined, context)
-            const span = spans.get(id)
+            const { agent, id, ops, within } = plan.work(work)
+            spans.do(ops, fiber?.cache.span, context)
+            const span = spans.get(within)
             const over = Effect.onExit(effect, (exit) =>
               Effect.sync(() => {
-                const how = ended(exit)
-                const waited =
-                  work._tag === "Decision"
-                    ? plan.waited(work.review, Context.get(context, Clock.Clock).currentTimeMillisUnsafe())
-                    : undefined
-                const more = waited === undefined ? {} : { [espalier.reviewWaitTime]: waited }
-                const closing = below ? [SpanPlan.closing(id, how, attributes, "ok", more)] : plan.done(id, how)
-                spans.do(closing, undefined, context)
+                const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
+                spans.do(plan.done(work, id, ended(exit), now), undefined, context)
               })
             )
             const scoped =
-              agent === "" ? over : Effect.updateService(over, GenAiScope, (scope) => ({ ...scope, agent, run }))
+              agent === undefined ? over : Effect.updateService(over, GenAiScope, (scope) => ({ ...scope, agent, run }))
             return span === undefined ? scoped : Effect.provideService(scoped, Tracer.ParentSpan, span)
           }),
         end: () => spans.do(plan.end())

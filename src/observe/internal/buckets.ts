@@ -14,7 +14,7 @@ const times = (first: number, factor: number, count: number): ReadonlyArray<numb
  * **Details**
  *
  * - `fast`: calls, in seconds. `agent`: turns of agents, in seconds. `run`: whole tasks, in seconds. `wait`: waiting for people,
- *   in seconds.
+ *   in seconds. `handling`: how long one of them took for it, in seconds.
  * - `calls`: calls in one turn. `steps`: steps of one task. `tokens`: of one call. `handed`: tokens handed over or spent on a
  *   task.
  * - `cost`: in the currency. `ratio`: shares of a whole.
@@ -27,6 +27,7 @@ export const buckets = {
   agent: times(0.1, 2, 13),
   run: [1, 5, 15, 60, 300, 900, 3_600, 14_400, 43_200, 86_400, 259_200, 604_800],
   wait: [60, 300, 900, 1_800, 3_600, 7_200, 14_400, 28_800, 86_400, 172_800, 259_200, 604_800],
+  handling: [1, 3, 10, 30, 60, 300, 900, 1_800, 3_600, 14_400, 86_400],
   calls: times(1, 2, 8),
   steps: times(1, 2, 10),
   tokens: times(1, 4, 14),

@@ -3,11 +3,14 @@
  *
  * @since 0.1.0
  */
+import { names, type Profile } from "../SemConv.ts"
+import { buckets } from "./buckets.ts"
 import { conventions } from "./conventions.ts"
-import { buckets, counter, type Entry, gauge, histogram, type Profile, type Rest, type Section } from "./instruments.ts"
-import { attribute as a, genAi } from "./names.ts"
+import { counter, type Entry, gauge, histogram, type Rest, type Section } from "./instruments.ts"
+import { attribute as a } from "./names.ts"
 
-export type { Entry, Profile, Section } from "./instruments.ts"
+export type { Profile } from "../SemConv.ts"
+export type { Entry, Section } from "./instruments.ts"
 
 const section = <const R extends Readonly<Record<string, Rest>>>(
   section: Section,
@@ -112,7 +115,7 @@ const own = {
     ),
     "espalier.context_window.usage": histogram(
       "{token}",
-      buckets.tokens,
+      buckets.handed,
       [a.agent, a.model],
       "Tokens of prompts, as the provider counted them"
     ),
@@ -264,7 +267,7 @@ const own = {
   ...section("Tokens and cost", {
     "espalier.task.tokens": histogram(
       "{token}",
-      buckets.tokens,
+      buckets.handed,
       [...task, a.tokenKind],
       "Tokens of the calls for a task itself, at its end"
     ),
@@ -276,7 +279,7 @@ const own = {
     ),
     "espalier.run.tokens": histogram(
       "{token}",
-      buckets.tokens,
+      buckets.handed,
       [a.workflow, a.runStatus],
       "Tokens of all calls of a run, at its end"
     ),
@@ -345,9 +348,13 @@ export type Key = keyof typeof own | keyof typeof conventions
 /** The metrics of a profile, by what their measurements say. One that the profile does not have is not there. */
 export const byKey = (profile: Profile): ReadonlyMap<string, Entry> => {
   const found = new Map<string, Entry>(Object.entries(own))
-  for (const [key, [names, rest]] of Object.entries(conventions)) {
-    const name = (names as Partial<Record<Profile, string>>)[profile]
-    if (name !== undefined) found.set(key, { name, ...(rest as Rest), section: "Model calls" })
+  const { metrics } = names(profile)
+  for (const [key, [metric, attributes, description]] of Object.entries(conventions)) {
+    const known = metrics[metric]
+    if (known === undefined) continue
+    const { buckets, instrument, name, unit } = known
+    const bounds = buckets === undefined ? {} : { buckets }
+    found.set(key, { name, instrument, unit, description, attributes, ...bounds, section: "Model calls" })
   }
   return found
 }
@@ -376,11 +383,11 @@ export const unmeasured: ReadonlyArray<{ readonly name: string; readonly why: st
   },
   { name: "espalier.task.corrections", why: "nothing tells a run, once it is over, that it was wrong" },
   {
-    name: genAi("client.inference.time_to_first_chunk"),
+    name: names().metrics.timeToFirstChunk.name,
     why: "a call is recorded when it is over, without the times of its pieces"
   },
   {
-    name: genAi("client.inference.time_per_output_chunk"),
+    name: names().metrics.timePerOutputChunk.name,
     why: "a call is recorded when it is over, without the times of its pieces"
   }
 ]

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import { fromOutside } from "../../run/internal/apply.ts"
 import type { ReviewKind, ReviewReason, RunEvent } from "../../run/RunEvent.ts"
 
 /** An order that is open. `waited`: how long it has waited for people, or for somebody who carries the run out. */
@@ -66,19 +67,7 @@ const withOne = <V>(map: ReadonlyMap<string, V>, key: string, value: V): Readonl
   new Map(map).set(key, value)
 
 /** What people say, which may be written while nobody carries the run out. */
-const said: ReadonlySet<RunEvent["_tag"]> = new Set([
-  "ReviewDecided",
-  "ReviewVoted",
-  "ReviewWithdrawn",
-  "ReviewChanged",
-  "ReviewRefused",
-  "GrantGiven",
-  "GrantRevoked",
-  "Notified",
-  "AutonomyChanged",
-  "CancelRequested",
-  "RunResumed"
-])
+const said: ReadonlySet<string> = new Set([...fromOutside, "Notified", "RunResumed"])
 
 /** What is known after an event. */
 export const remember = (before: Memory, event: RunEvent): Memory => {

@@ -49,5 +49,4 @@ export { value as word } from "../SemConv.ts"
 export const given = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
-/** The domain of a worker, `DOMAIN.WORKER`; no name of a domain has a dot. */
-export const domainOf = (worker: string): string => worker.split(".", 1)[0] ?? worker
+export { domainOf } from "../../agent/internal/meterRows.ts"

@@ -13,6 +13,7 @@ import type * as HttpClientResponse from "effect/http/HttpClientResponse"
 import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 
+import { codeOf } from "../../internal/systemCode.ts"
 import { retryAfter } from "../../run/HttpFailure.ts"
 import type { Sent } from "./outbox.ts"
 
@@ -35,16 +36,6 @@ export interface Destination {
 export const meaning = (status: number): Sent["_tag"] => {
   if (status >= 200 && status <= 299) return "Taken"
   return status === 429 || status === 502 || status === 503 || status === 504 ? "Again" : "Never"
-}
-
-const code = /^[A-Z][A-Z0-9_]{2,39}$/
-
-/** The code of the operating system for why there is no connection, and nothing else of an error. */
-const codeOf = (error: unknown, levels = 4): string | undefined => {
-  if (levels === 0 || !Predicate.isObject(error)) return undefined
-  const own = Predicate.hasProperty(error, "code") ? error.code : undefined
-  if (typeof own === "string" && code.test(own)) return own
-  return Predicate.hasProperty(error, "cause") ? codeOf(error.cause, levels - 1) : undefined
 }
 
 const unsent = ({ reason }: HttpClientError.HttpClientError): Sent => {

@@ -12,7 +12,7 @@
  * @since 0.1.0
  */
 import type { Beginning, Ended, Work } from "../../run/Observer.ts"
-import type { PlannedTask, RunEvent } from "../../run/RunEvent.ts"
+import type { Of, PlannedTask, RunEvent } from "../../run/RunEvent.ts"
 import { type Attributes, errorTypeOfOutcome, espalier, links, operations, spanName, value } from "../SemConv.ts"
 
 /** What a span points to: another one of this plan, or one of another process, as a `traceparent`. */
@@ -29,7 +29,7 @@ export type Fields = Readonly<Record<string, string | number | boolean>>
  * **Details**
  *
  * - `Open`: below `parent`, absent for the root of a trace. `Close`: `error` is the type of its failure; `quiet`: it neither failed
- *   nor is done.
+ *   nor is done; `kept`: others point to it afterwards, until `Forget`.
  */
 export type Op =
   | {
@@ -46,8 +46,24 @@ export type Op =
       readonly id: string
       readonly error: string | undefined
       readonly quiet: boolean
+      readonly kept: boolean
       readonly attributes: Fields
     }
+  | { readonly _tag: "Forget"; readonly id: string }
+
+/**
+ * What work opens.
+ *
+ * **Details**
+ *
+ * - `id`: by which it is closed. `within`: the span that it is done in. `agent`: who does it, where models are asked for it.
+ */
+export interface Opened {
+  readonly ops: ReadonlyArray<Op>
+  readonly id: string
+  readonly within: string
+  readonly agent?: string
+}
 
 const anchor = "segment"
 const workflow = "workflow"
@@ -65,6 +81,28 @@ interface Order {
   readonly task: string
   readonly worker: string
 }
+
+/** How a span ends. */
+const closing = (id: string, how: Ended, names: Attributes, attributes: Fields = {}): Op => {
+  const { kind, outcome } = how
+  const error = errorTypeOfOutcome(outcome, { kind, late: outcome === "timed-out" })
+  return {
+    _tag: "Close",
+    id,
+    error,
+    quiet: outcome === "suspended" || outcome === "cancelled" || outcome === "refused",
+    kept: id.startsWith("attempt "),
+    attributes: {
+      ...attributes,
+      [espalier.outcome]: outcome === "accepted" ? "ok" : value(outcome),
+      ...(error === undefined ? {} : { [names.errorType]: error })
+    }
+  }
+}
+
+/** How an order or a group is over. */
+const endOf = ({ outcome, result: { error } }: Pick<Of<"Reported">, "outcome" | "result">): Ended =>
+  error === undefined ? { outcome } : { outcome, kind: error.kind }
 
 /** @since 0.1.0 */
 export class SpanPlan {
@@ -86,7 +124,7 @@ export class SpanPlan {
     { readonly at: number; readonly kind: string; readonly trace: string | undefined }
   >()
   /** What is open, each with what it is below, in the order in which it was opened. */
-  private readonly open = new Map<string, string | undefined>()
+  private readonly open = new Map<string, string>()
   private readonly tried = new Map<string, string>()
   /** What of it is no span, because there are too many. */
   private readonly unmade = new Set<string>()
@@ -132,7 +170,7 @@ export class SpanPlan {
           ]
         }
       ),
-      { _tag: "Close", id: anchor, error: undefined, quiet: false, attributes: {} }
+      { _tag: "Close", id: anchor, error: undefined, quiet: false, kept: true, attributes: {} }
     ]
   }
 
@@ -145,22 +183,12 @@ export class SpanPlan {
         return this.root()
       case "Dispatched":
         return this.delegate(event.dispatch)
-      case "Reported": {
-        const { error } = event.result
-        const { outcome } = event
-        return this.close(
-          `dispatch ${event.dispatch}`,
-          error === undefined ? { outcome } : { outcome, kind: error.kind }
-        )
-      }
+      case "Reported":
+        return this.close(`dispatch ${event.dispatch}`, endOf(event))
       case "Parked":
         return this.close(`dispatch ${event.dispatch}`, { outcome: "suspended" })
-      case "Merged": {
-        const { error } = event.result
-        const { outcome } = event
-        const how: Ended = error === undefined ? { outcome } : { outcome, kind: error.kind }
-        return event.group === "" ? [] : this.close(`group ${event.group}`, how)
-      }
+      case "Merged":
+        return event.group === "" ? [] : this.close(`group ${event.group}`, endOf(event))
       case "ReviewOpened": {
         const order = "dispatch" in event && event.dispatch !== undefined ? `dispatch ${event.dispatch}` : undefined
         const task = "task" in event && event.task !== undefined ? event.task : ""
@@ -200,8 +228,8 @@ export class SpanPlan {
     }
   }
 
-  /** What work opens, and the id of its own span, if it has one. */
-  work(work: Work): { readonly ops: ReadonlyArray<Op>; readonly id: string; readonly agent: string } {
+  /** What work opens. */
+  work(work: Work): Opened {
     switch (work._tag) {
       case "Attempt": {
         const order = `dispatch ${work.dispatch}`
@@ -209,8 +237,8 @@ export class SpanPlan {
         const below = this.open.has(order) ? [] : this.delegate(work.dispatch)
         const id = `attempt ${work.dispatch} ${work.attempt}`
         const [domain, name] = placeOf(work.worker)
-        const before = this.tried.get(work.dispatch)
-        this.tried.set(work.dispatch, id)
+        const before = this.tried.get(order)
+        this.tried.set(order, id)
         const own = this.opening(
           id,
           order,
@@ -227,7 +255,8 @@ export class SpanPlan {
           },
           { links: before === undefined ? [] : [{ type: links.restartOf, to: { id: before } }] }
         )
-        return { ops: [...below, ...own], id, agent: name }
+        const past: ReadonlyArray<Op> = before === undefined ? [] : [{ _tag: "Forget", id: before }]
+        return { ops: [...below, ...own, ...past], id, within: this.made(id), agent: name }
       }
       case "Choice": {
         const subject = this.groups.has(work.subject) ? work.subject : (this.parents.get(work.subject) ?? "")
@@ -238,7 +267,7 @@ export class SpanPlan {
           [this.names.agentName]: this.desk,
           ...(work.candidates === undefined ? {} : { [espalier.routingCandidates]: work.candidates })
         })
-        return { ops: [...below.ops, ...own], id, agent: this.desk }
+        return { ops: [...below.ops, ...own], id, within: this.made(id), agent: this.desk }
       }
       case "Tool": {
         // A model gives ids as it likes.
@@ -249,7 +278,7 @@ export class SpanPlan {
           [this.names.toolType]: "function",
           [this.names.toolCallId]: work.call
         }
-        return { ops: [this.make(id, undefined, spanName.executeTool(work.tool), attributes)], id, agent: "" }
+        return { ops: [this.make(id, undefined, spanName.executeTool(work.tool), attributes)], id, within: id }
       }
       case "Decision": {
         const id = `decision ${++this.called}`
@@ -259,35 +288,27 @@ export class SpanPlan {
           ...(asked === undefined ? {} : { [espalier.reviewKind]: value(asked.kind) })
         }
         const answers = asked?.trace === undefined ? [] : [{ type: links.answers, to: { trace: asked.trace } }]
-        return { ops: [this.make(id, undefined, spanName.reviewDecide, attributes, { links: answers })], id, agent: "" }
+        return {
+          ops: [this.make(id, undefined, spanName.reviewDecide, attributes, { links: answers })],
+          id,
+          within: id
+        }
       }
     }
   }
 
-  /** Seconds since a review was opened, where it is known. */
-  waited(review: string, now: number): number | undefined {
-    const asked = this.reviews.get(review)
-    return asked === undefined ? undefined : Math.max(0, now - asked.at) / 1000
-  }
-
-  /** What is closed with work. */
-  done(id: string, how: Ended): ReadonlyArray<Op> {
-    return this.close(id, how)
-  }
-
-  /** How a span of work that is below what goes on around it ends. */
-  static closing(id: string, how: Ended, names: Attributes, ok: string, attributes: Fields = {}): Op {
-    const error = errorTypeOfOutcome(how.outcome, { kind: how.kind, late: how.outcome === "timed-out" })
-    const outcome = how.outcome === "accepted" ? ok : value(how.outcome)
-    return {
-      _tag: "Close",
-      id,
-      error,
-      quiet: how.outcome === "suspended" || how.outcome === "cancelled" || how.outcome === "refused",
-      attributes: {
-        ...attributes,
-        [espalier.outcome]: outcome,
-        ...(error === undefined ? {} : { [names.errorType]: error })
+  /** What is closed with work. `now`: when, in milliseconds since 1970. */
+  done(work: Work, id: string, how: Ended, now: number): ReadonlyArray<Op> {
+    switch (work._tag) {
+      case "Attempt":
+      case "Choice":
+        return this.close(id, how)
+      case "Tool":
+        return [closing(id, how, this.names)]
+      case "Decision": {
+        const asked = this.reviews.get(work.review)
+        const waited = asked === undefined ? {} : { [espalier.reviewWaitTime]: Math.max(0, now - asked.at) / 1000 }
+        return [closing(id, how, this.names, waited)]
       }
     }
   }
@@ -387,7 +408,6 @@ export class SpanPlan {
         return
       case "Reported":
         this.orders.delete(event.dispatch)
-        this.tried.delete(event.dispatch)
         return
       case "TaskEnded":
         this.parents.delete(event.task)
@@ -428,14 +448,20 @@ export class SpanPlan {
     attributes: Fields,
     more: { readonly kind?: "internal" | "producer"; readonly links?: ReadonlyArray<Link> } = {}
   ): ReadonlyArray<Op> {
-    let below: string | undefined = parent
-    while (below !== undefined && this.unmade.has(below)) below = this.open.get(below)
+    const below = this.made(parent)
     this.open.set(id, parent)
     this.opened += 1
     if (this.opened <= this.most) return [this.make(id, below, name, attributes, more)]
     this.unmade.add(id)
     this.dropped += 1
     return []
+  }
+
+  /** What is a span, and the nearest to this. */
+  private made(id: string): string {
+    let nearest = id
+    while (this.unmade.has(nearest)) nearest = this.open.get(nearest) ?? anchor
+    return nearest
   }
 
   /** Closes a span, and before it whatever is open below it. */
@@ -454,8 +480,11 @@ export class SpanPlan {
     this.open.delete(id)
     if (this.unmade.delete(id)) return ops
     const dropped = id === workflow && this.dropped > 0 ? { [espalier.spansDropped]: this.dropped } : {}
-    ops.push(SpanPlan.closing(id, how, this.names, "ok", dropped))
-    return ops
+    ops.push(closing(id, how, this.names, dropped))
+    const last = this.tried.get(id)
+    if (last === undefined) return ops
+    this.tried.delete(id)
+    return [...ops, { _tag: "Forget", id: last }]
   }
 
   private closeAll(how: Ended): ReadonlyArray<Op> {

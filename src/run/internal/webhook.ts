@@ -10,9 +10,9 @@ import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import type * as HttpClientError from "effect/http/HttpClientError"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import * as Predicate from "effect/Predicate"
 import * as Redacted from "effect/Redacted"
 
+import { codeOf } from "../../internal/systemCode.ts"
 import { retryAfter } from "../HttpFailure.ts"
 import { type Channel, NotifyFailed } from "./channels.ts"
 import { Given } from "./given.ts"
@@ -79,16 +79,6 @@ export const keysOf = (where: string, given: unknown): ReadonlyArray<Uint8Array>
     const expectation = "a Redacted text that is base64 of 24 to 64 bytes, with or without whsec_ in front"
     throw new RangeError(`${where}: secrets[${index}] must be ${expectation}, got something else`)
   })
-}
-
-const code = /^[A-Z][A-Z0-9_]{2,39}$/
-
-/** The code of the operating system for why there is no connection, and nothing else of an error. */
-const codeOf = (error: unknown, levels = 4): string | undefined => {
-  if (levels === 0 || !Predicate.isObject(error)) return undefined
-  const own = Predicate.hasProperty(error, "code") ? error.code : undefined
-  if (typeof own === "string" && code.test(own)) return own
-  return Predicate.hasProperty(error, "cause") ? codeOf(error.cause, levels - 1) : undefined
 }
 
 const unsent = (channel: string, { reason }: HttpClientError.HttpClientError): NotifyFailed => {
