@@ -1,7 +1,7 @@
 import { inspect } from "node:util"
 
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Stream, Tracer } from "effect"
+import { Effect, Layer, Redacted, Stream } from "effect"
 import { AiError, LanguageModel } from "effect/ai"
 import type { Failure } from "espalier"
 import { ModelFailure } from "espalier/agent"
@@ -11,6 +11,7 @@ import { bounded, isTooLong } from "../../src/agent/internal/anthropicBody.ts"
 import { reasonOf } from "../../src/agent/internal/anthropicFailure.ts"
 import { Reading } from "../../src/agent/internal/anthropicStream.ts"
 import * as Real from "../fixtures/real.ts"
+import { collecting } from "../observe/spans.ts"
 import { key, scripted, search, unresolved, provider, failureOf, ways } from "./anthropic.ts"
 import * as Api from "./messagesServer.ts"
 
@@ -203,14 +204,7 @@ describe("AnthropicModel", () => {
             { events: [`event: message_start\ndata: ${echo}\n\n`] },
             { events: [Api.start(), { type: "error", error: { type: "api_error", message: echo } }] }
           ])
-          const spans: Array<Tracer.NativeSpan> = []
-          const tracer = Tracer.make({
-            span: (options) => {
-              const span = new Tracer.NativeSpan(options)
-              spans.push(span)
-              return span
-            }
-          })
+          const { spans, tracer } = collecting()
           const lines: Array<string> = []
           for (let call = 0; call < 6; call += 1) {
             const ask = LanguageModel.generateText({ prompt: secret })

@@ -16,6 +16,7 @@ interface Record_ {
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>
 }
+import { collecting } from "./spans.ts"
 
 /** Keeps every record with its annotations and the ids of its span. */
 const hearing = () => {
@@ -265,14 +266,7 @@ describe("Logs.layer", () => {
 
   it.effect("R-505 records stand beside the span around, by its ids, and are no events of it", () => {
     const ear = hearing()
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
+    const { spans, tracer } = collecting()
     return Effect.gen(function* () {
       yield* Effect.withSpan(Run.start(desk([fine], [task("a")]), start), "request")
       const request = spans.find(({ name }) => name === "request")!

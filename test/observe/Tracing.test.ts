@@ -1,13 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Tracer } from "effect"
+import { Effect, Layer, Option, Tracer } from "effect"
+import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
-import { Tracing } from "espalier/observe"
-import { Result, Run } from "espalier/run"
+import { EspalierTracer, Tracing } from "espalier/observe"
+import { Dependency, Plan, Result, Router, Run } from "espalier/run"
 import { Fake } from "espalier/testing"
 
+import { calls, delivers, deskWith, search, started } from "../agent/agents.ts"
 import { desk, elapse, history, task, worker } from "../run/desks.ts"
 import { guarded, say } from "../run/guards.ts"
-import { begin, of } from "../run/living.ts"
+import { begin, deskOf, of } from "../run/living.ts"
 import { attributesOf, collecting, endOf, treeOf } from "./spans.ts"
 
 const one = (...answers: ReadonlyArray<Fake.Reply<string>>) => Fake.worker("one", { answers })
@@ -110,6 +112,105 @@ describe("Tracing", () => {
       assert.isTrue(spans.every((span) => endOf(span) === "ok" || endOf(span) === "interrupted"))
       isOver(spans)
     }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 a choice is a span of its supervisor, beside the work that follows from it", () => {
+    const { layer, spans } = traced()
+    return Effect.gen(function* () {
+      let asked = 0
+      const choose = () =>
+        Effect.withSpan(
+          Effect.sync(() => (asked++ === 0 ? "a" : "finish")),
+          "thinking"
+        )
+      yield* Run.start(deskOf([one("done")], Router.make({ tasks: [task("a")], choose, fallback: "a" })), r1)
+      assert.deepStrictEqual(treeOf(spans), [
+        "espalier.segment",
+        "  invoke_workflow desk",
+        "    invoke_agent desk",
+        "      plan desk",
+        "        thinking",
+        "      invoke_agent d",
+        "        espalier.delegate one",
+        "          invoke_agent one",
+        "      plan desk",
+        "        thinking"
+      ])
+      isOver(spans)
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
+  it.effect(
+    "R-501 D101 tasks of tasks are below the workflow that they stand in for, whoever works at the same time",
+    () => {
+      const { layer, spans } = traced()
+      return Effect.gen(function* () {
+        const inner = Plan.make<unknown>(["x", "y", "z"].map((id) => ({ id, worker: "d.one", objective: `Do ${id}` })))
+        const tasks = ["first", "second"].map((id) => ({ id, objective: `Do ${id}`, by: inner }))
+        const slow = worker("one", () => Effect.as(Effect.sleep("1 second"), "done"), { size: 6 })
+        yield* elapse(Run.start(deskOf([slow], Plan.make<string>(tasks as never)), r1), "10 seconds")
+        const group = [
+          "      invoke_workflow plan",
+          "        invoke_agent d",
+          ...Array.from({ length: 3 }, () => ["          espalier.delegate one", "            invoke_agent one"]).flat()
+        ]
+        assert.deepStrictEqual(treeOf(spans), [
+          "espalier.segment",
+          "  invoke_workflow desk",
+          "    invoke_agent desk",
+          ...group,
+          ...group
+        ])
+        for (const span of spans.filter(({ name }) => name === "invoke_agent one")) {
+          const { "espalier.task.id": id } = attributesOf(span)
+          const order = Option.getOrUndefined(span.parent) as Tracer.Span
+          assert.strictEqual(attributesOf(order)["espalier.task.id"], id)
+        }
+        isOver(spans)
+      }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+    }
+  )
+
+  it.effect("R-501 calls of tools are beside those of models, below the try that makes them", () => {
+    const { layer, spans } = collecting()
+    return Effect.gen(function* () {
+      const script = ScriptedModel.make([calls(["search", { query: "x" }]), delivers("found")], { model: "m" })
+      yield* started(deskWith(script, { tools: ToolScope.make([search()]) as never })).pipe(
+        Effect.provide([
+          Tracing.layer(),
+          Journal.layerMemory,
+          Dependency.layer(),
+          CostModel.layer({ currency: "USD", prices: {} })
+        ]),
+        Effect.provide(EspalierTracer.layer().pipe(Layer.provideMerge(layer)))
+      )
+      const tree = treeOf(spans)
+      const at = tree.findIndex((line) => line.trim().startsWith("espalier.delegate"))
+      assert.deepStrictEqual(
+        tree.slice(at + 2).map((line) => line.trim()),
+        ["chat m", "execute_tool search", "chat m"]
+      )
+      assert.strictEqual(new Set(tree.slice(at + 2).map((line) => line.search(/\S/))).size, 1)
+      const agent = spans.find(({ name }) => name.startsWith("invoke_agent") && name !== "invoke_agent desk")
+      const chat = spans.find(({ name }) => name === "chat m")
+      assert.strictEqual(attributesOf(chat!)["espalier.run.id"], "r1")
+      assert.isDefined(agent)
+      isOver(spans)
+    })
+  })
+
+  it.effect("R-501 what is done in work beyond the limit is below the nearest span that there is", () => {
+    const { layer, spans } = collecting()
+    return Effect.gen(function* () {
+      const within = worker("one", () => Effect.withSpan(Effect.succeed("a"), "inside"))
+      yield* Run.start(desk([within], [task("a")]), r1)
+      assert.deepStrictEqual(treeOf(spans), [
+        "espalier.segment",
+        "  invoke_workflow desk",
+        "    invoke_agent desk",
+        "      inside"
+      ])
+    }).pipe(Effect.provide([Tracing.layer({ maxSpans: 2 }), layer, Journal.layerMemory]))
   })
 
   it.effect("R-501 spans beyond the limit are counted and not made, and the run is the same", () => {

@@ -290,7 +290,7 @@ describe("EspalierTracer, content", () => {
           ["1", "2", "3", "4"].map((each) => text(each, { usage: { inputTokens: 1, outputTokens: 1 } }))
         )
         const exit = yield* run
-        const dropped = Exit.isSuccess(exit) ? exit.value["logs full"] : undefined
+        const dropped = Exit.isSuccess(exit) ? exit.value["logs queue_full"] : undefined
         assert.isAtLeast(dropped ?? 0, 2)
         assert.deepStrictEqual(spans.map(endOf), ["ok", "ok", "ok", "ok"])
         assert.strictEqual(spans.filter((span) => !span.attributes.has(content.inputMessages)).length, dropped)

@@ -5,6 +5,8 @@ import { assert } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Logger, Tracer } from "effect"
 import { Notifier } from "espalier/run"
 
+import { collecting } from "../observe/spans.ts"
+
 /** Twelve kinds of secrets, none of which looks like one by itself. */
 export const canaries = {
   password: "canary correct horse battery",
@@ -63,14 +65,7 @@ export const ear = () => {
   const logger = Logger.make((entry) => {
     printed.push(Logger.formatLogFmt.log(entry), Logger.formatJson.log(entry), inspect(entry.message, { depth: 9 }))
   })
-  const spans: Array<Tracer.NativeSpan> = []
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
+  const { spans, tracer } = collecting()
   const channel: Notifier.Channel = { name: "chat", send: (notice) => Effect.sync(() => print(notice)) }
   /** Prints the spans so far, and answers with their names. */
   const printSpans = (): ReadonlyArray<string> => {

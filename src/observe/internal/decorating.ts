@@ -232,7 +232,7 @@ const decorated = (
         : undefined
       if (!onSpan) close()
       if (take({ ...content, told: later })) return
-      dropped("logs", "full", context)
+      dropped("logs", "queue_full", context)
       if (onSpan) close()
     })
   }

@@ -23,7 +23,7 @@ export type Signal = "traces" | "metrics" | "logs"
  *
  * **Details**
  *
- * - `queue_full`, `full`: more waits than may, or there is no room. `rejected`: the collector does not want it. `unreachable`: it
+ * - `queue_full`: more waits than may. `rejected`: the collector does not want it. `unreachable`: it
  *   was tried as often as it may be. `shutdown`: the process ended first. `unencodable`, `unreadable`: it cannot be written, or
  *   not be read. `thrown`: a tracer or a logger of others has thrown. `timed_out`, `hook_failed`: of a hook for content.
  *
@@ -31,7 +31,6 @@ export type Signal = "traces" | "metrics" | "logs"
  */
 export type Reason =
   | "queue_full"
-  | "full"
   | "rejected"
   | "unreachable"
   | "shutdown"
