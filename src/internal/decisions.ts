@@ -12,6 +12,18 @@ export type Restart = "always" | "on-failure" | "never"
 /** When a supervisor ends because its significant children have. */
 export type AutoShutdown = "never" | "any-significant" | "all-significant"
 
+/** Every {@link NodeState}. */
+export const nodeStates = [
+  "starting",
+  "running",
+  "backing-off",
+  "stopping",
+  "stopped",
+  "failed",
+  "gave-up",
+  "leaked"
+] as const
+
 /**
  * The state of a node.
  *
@@ -26,15 +38,7 @@ export type AutoShutdown = "never" | "any-significant" | "all-significant"
  * @category models
  * @since 0.1.0
  */
-export type NodeState =
-  | "starting"
-  | "running"
-  | "backing-off"
-  | "stopping"
-  | "stopped"
-  | "failed"
-  | "gave-up"
-  | "leaked"
+export type NodeState = (typeof nodeStates)[number]
 
 /** What the core knows of a child; the shell's own record of the child carries these fields. */
 export interface Child {

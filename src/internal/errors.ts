@@ -7,6 +7,7 @@ import { format } from "effect/Formatter"
 import * as Schema from "effect/Schema"
 
 import * as Failure from "../Failure.ts"
+import { nodeStates } from "./decisions.ts"
 
 /** How a path is shown: ids from the root, joined by a slash. */
 export const showPath = (path: ReadonlyArray<string>): string => path.join("/")
@@ -126,16 +127,7 @@ export class ChildRefused extends Schema.TaggedError<ChildRefused>("espalier/Tre
   ]),
   present: Schema.optionalKey(
     Schema.Struct({
-      state: Schema.Literals([
-        "starting",
-        "running",
-        "backing-off",
-        "stopping",
-        "stopped",
-        "failed",
-        "gave-up",
-        "leaked"
-      ]),
+      state: Schema.Literals(nodeStates),
       incarnation: Schema.Finite
     })
   )

@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import { nodeStates } from "../../internal/decisions.ts"
 import type { Snapshot } from "../../Tree.ts"
 import { attribute as a, word } from "./names.ts"
 import { type Sample, sample } from "./sample.ts"
@@ -18,22 +19,11 @@ export const kindPath = (above: string, { id, instance }: Pick<Snapshot, "id" | 
   return above === "" ? name : `${above}/${name}`
 }
 
-/** Every state a child may be in, so that each has a value also when no child is in it. */
-const states: ReadonlyArray<Snapshot["state"]> = [
-  "starting",
-  "running",
-  "backing-off",
-  "stopping",
-  "stopped",
-  "failed",
-  "gave-up",
-  "leaked"
-]
-
 const ofSupervisor = (node: Snapshot, supervisor: string): ReadonlyArray<Sample> => {
   if (node.kind !== "supervisor") return []
   const of = { [a.supervisor]: supervisor }
-  const found = states.map((state) =>
+  // Each has a value also when no child is in it.
+  const found = nodeStates.map((state) =>
     sample("espalier.supervisor.child.count", node.children.filter((child) => child.state === state).length, {
       ...of,
       [a.childState]: word(state)
