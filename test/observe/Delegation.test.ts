@@ -519,33 +519,6 @@ describe("Delegation", () => {
     })
   )
 
-  it.effect("R-501 folding is linear: four times the orders take about four times as long", () =>
-    Effect.gen(function* () {
-      const history = Effect.fnUntraced(function* (id: string, orders: number) {
-        const echo = Fake.worker("one", { size: 50, answers: ({ task }) => task })
-        const tasks = Array.from({ length: orders }, (_, index) => task(`t${index}`))
-        yield* elapse(
-          Run.start(deskOf([echo], Plan.make<string>(tasks, { concurrency: 50 })), { ...options, id }),
-          "1 minute"
-        )
-        return yield* eventsOf(id)
-      })
-      const few = yield* history("r1", 500)
-      const many = yield* history("r2", 2_000)
-      const best = (events: ReadonlyArray<RunEvent.RunEvent>): number =>
-        Math.min(
-          ...Array.from({ length: 7 }, () => {
-            const from = process.cpuUsage().user
-            treeOf(events)
-            return process.cpuUsage().user - from
-          })
-        )
-      best(few)
-      // Were it quadratic, it would be sixteen times.
-      assert.isBelow(best(many), 10 * Math.max(best(few), 1_000))
-    }).pipe(memory)
-  )
-
   it.effect("R-501 odd histories, made of real ones by leaving events out and telling them twice, give trees", () =>
     Effect.gen(function* () {
       const sent = (event: Journal.Event) =>
