@@ -260,7 +260,8 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
         const settings = settingsOf("Logs.layer", options, [...common, "desks", "tree", "traceOf"])
         return { attend: attending(settings, built), staffed: staffed(settings) }
       })
-    )
+    ),
+    "Logs"
   )
 
 /**

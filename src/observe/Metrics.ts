@@ -65,7 +65,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
 import { Given } from "../run/internal/given.ts"
-import { Observers } from "../run/Observer.ts"
+import { contextOf } from "../run/internal/observers.ts"
 import { Tree } from "../Tree.ts"
 import * as catalogue from "./internal/catalogue.ts"
 import { golden } from "./internal/measures/routing.ts"
@@ -154,9 +154,7 @@ const check = (options: Options): metering.Settings => {
  *
  * **Gotchas**
  *
- * - Throws a `RangeError` that names the option when one is out of range, and when there is no such option.
- * - Provide it around other observers, or inside them (`Layer.provideMerge`): of observers in layers that are merged side by side only
- *   one is left.
+ * Throws a `RangeError` that names the option when one is out of range, and when there is no such option.
  *
  * @category layers
  * @since 0.1.0
@@ -166,12 +164,11 @@ export const layer = (options: Options = {}): Layer.Layer<Metrics> => {
   return Layer.effectContext(
     Effect.gen(function* () {
       const installed = yield* metering.make(settings)
-      const observers = yield* Observers
       const service: Metrics["Service"] = {
         tree: (tree) => installed.tree(tree),
         labelled: (label) => Effect.sync(() => installed.record([golden(label)]))
       }
-      return Context.make(Metrics, service).pipe(Context.add(Observers, [...observers, installed.observer]))
+      return Context.make(Metrics, service).pipe(Context.merge(contextOf("Metrics", installed.observer)))
     })
   )
 }

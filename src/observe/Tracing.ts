@@ -22,8 +22,7 @@
  *
  * **Gotchas**
  *
- * It makes the spans of runs; {@link EspalierTracer} gives those of models their names. Of two layers that add observers, one is
- * provided to the other.
+ * It makes the spans of runs; {@link EspalierTracer} gives those of models their names.
  *
  * **Example** (The spans of a run)
  *
@@ -236,4 +235,4 @@ export const make = (options: Options = {}): Observer.Observer => {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: Options = {}): Layer.Layer<never> => Observer.layer(make(options))
+export const layer = (options: Options = {}): Layer.Layer<never> => Observer.layer(make(options), "Tracing")

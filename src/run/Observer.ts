@@ -61,9 +61,11 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
+import { contextOf, freshName, observersIn, withOnly } from "./internal/observers.ts"
 import type { Office } from "./Office.ts"
 import type { ErrorKind } from "./Result.ts"
 import type { DispatchEnd, Purpose, RunEvent } from "./RunEvent.ts"
@@ -208,40 +210,53 @@ export interface Observer {
 }
 
 /**
- * The observers of all runs around which they are. Default: none.
- *
- * @category services
- * @since 0.1.0
- */
-export const Observers: Context.Reference<ReadonlyArray<Observer>> = Context.Reference<ReadonlyArray<Observer>>(
-  "espalier/run/Observer/Observers",
-  { defaultValue: () => [] }
-)
-
-/**
  * Adds an observer to those around.
+ *
+ * **Details**
+ *
+ * - Layers with observers may be merged side by side (`Layer.mergeAll`): each adds its own.
+ * - `name`: of two observers of one name, the inner one is left. Absent = it replaces none.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer = (observer: Observer): Layer.Layer<never> => layerEffect(Effect.succeed(observer))
+export const layer = (observer: Observer, name?: string): Layer.Layer<never> =>
+  layerEffect(Effect.succeed(observer), name)
 
 /**
- * Adds an observer that has to be made to those around.
+ * Adds an observer that has to be made to those around, see {@link layer}.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layerEffect = <E, R>(
-  observer: Effect.Effect<Observer, E, R>
+  observer: Effect.Effect<Observer, E, R>,
+  name: string = freshName()
 ): Layer.Layer<never, E, Exclude<R, Scope.Scope>> =>
-  Layer.effect(
-    Observers,
-    Effect.gen(function* () {
-      const all = yield* Observers
-      return [...all, yield* observer]
-    })
-  )
+  Layer.effectContext(Effect.map(observer, (made) => contextOf(name, made)))
+
+/**
+ * The observers around.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const all: Effect.Effect<ReadonlyArray<Observer>> = Effect.contextWith((context: Context.Context<never>) =>
+  Effect.succeed(observersIn(context))
+)
+
+/**
+ * Does something with these observers, and with no others.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const only: {
+  (observers: ReadonlyArray<Observer>): <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  <A, E, R>(effect: Effect.Effect<A, E, R>, observers: ReadonlyArray<Observer>): Effect.Effect<A, E, R>
+} = dual(2, <A, E, R>(effect: Effect.Effect<A, E, R>, observers: ReadonlyArray<Observer>): Effect.Effect<A, E, R> =>
+  Effect.updateContext(effect, (context: Context.Context<R>) => withOnly(context, observers))
+)
 
 /**
  * What is done about the work that is done inside the work that goes on: what calls of tools are put into. Default: nothing.

@@ -62,7 +62,7 @@ import { start, type Staff } from "./internal/staff.ts"
 import type { Eligible } from "./internal/submitting.ts"
 import { effectOf } from "./internal/surrounding.ts"
 import type { Judged } from "./internal/vetting.ts"
-import { type Observer, Observers } from "./Observer.ts"
+import * as Observer from "./Observer.ts"
 
 const TypeId = "~espalier/run/Office"
 
@@ -196,7 +196,7 @@ const opened = Effect.fnUntraced(function* <Input, R>(
 
 /** Shows an open desk to the observers around, beside it: it waits for none of them, and none of them can do harm. */
 const shown = <Input>(office: Office<Input>): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.flatMap(Observers, (observers) =>
+  Effect.flatMap(Observer.all, (observers) =>
     Effect.forEach(
       observers,
       (observer) =>
@@ -208,7 +208,7 @@ const shown = <Input>(office: Office<Input>): Effect.Effect<void, never, Scope.S
   )
 
 /** What an observer begins with a desk ends with it, but not in its scope: whatever that comes to is told, and no end of the desk. */
-const beside = <Input>(observer: Observer, office: Office<Input>): Effect.Effect<void> =>
+const beside = <Input>(observer: Observer.Observer, office: Office<Input>): Effect.Effect<void> =>
   Effect.scoped(
     Effect.andThen(
       Effect.suspend(() => effectOf(observer.staffed?.(office))),

@@ -285,7 +285,7 @@ describe("Logs.layer", () => {
     return Effect.gen(function* () {
       yield* Run.start(desk([fine], [task("a")]), start)
       const before = (yield* history("r1")).slice(0, 3)
-      const [observer] = yield* Observer.Observers
+      const [observer] = yield* Observer.all
       const attendance = observer!.attend!("r1")
       const begun = ear.records.length
       for (const event of before) attendance.recall?.(event)

@@ -17,7 +17,7 @@ class Inbox extends Actor.Service<Inbox>()("Inbox", [Rpc.make("Note", {})]) {}
 
 /** All that there is to be measured: a run of events, a tree in trouble, a desk whose run waits for somebody. */
 const everything = Effect.gen(function* () {
-  const [observer] = yield* Observer.Observers
+  const [observer] = yield* Observer.all
   const attendance = observer!.attend!("r1")
   attendance.recall?.(story[0]!)
   attendance.begin?.({ cause: "crash-recovery", at: 0, context: Context.empty() })

@@ -104,6 +104,33 @@ describe("what is shown", () => {
     }).pipe(Effect.provide([layer, Artefacts.layerMemory()]), memory)
   })
 
+  it.effect(
+    "R-501 to all observers of layers that are merged, to one of those of one name, and to those alone that are named",
+    () =>
+      Effect.gen(function* () {
+        const told: Array<string> = []
+        const to = (who: string): Observer.Observer => ({
+          attend: (run) => {
+            told.push(`${who} ${run}`)
+            return {}
+          }
+        })
+        const run = (id: string) => Run.start(plain("a"), { ...r1, id })
+        const inner = Layer.mergeAll(
+          Observer.layer(to("b")),
+          Observer.layer(to("c")),
+          Observer.layer(to("new"), "named")
+        )
+        const outer = Layer.mergeAll(Observer.layer(to("a")), Observer.layer(to("old"), "named"))
+        yield* run("r1").pipe(Effect.provide(inner), Effect.provide(outer))
+        assert.deepStrictEqual(told.splice(0).toSorted(), ["a r1", "b r1", "c r1", "new r1"])
+        yield* run("r2").pipe(Observer.only([to("d"), to("e")]), Effect.provide(inner))
+        assert.deepStrictEqual(told.splice(0), ["d r2", "e r2"])
+        yield* Observer.only(run("r3"), []).pipe(Effect.provide(inner))
+        assert.deepStrictEqual(told, [])
+      }).pipe(memory)
+  )
+
   it.effect("R-501 several observers, of which the first that has a trace says which", () => {
     const first = watching({})
     const wrong = watching({ trace: "00-0-0-0" })

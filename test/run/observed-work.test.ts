@@ -450,7 +450,7 @@ describe("what is put around work", () => {
       const outer = only(
         () =>
           Effect.flatMap(Observer.Inside, (around) => {
-            const run = Effect.provideService(Run.start(inner, { ...r1, id: "r2" }), Observer.Observers, [])
+            const run = Observer.only(Run.start(inner, { ...r1, id: "r2" }), [])
             return around({ _tag: "Tool", tool: "outer", call: "c" }, run, () => ({ outcome: "accepted" })).pipe(
               Effect.as("outer")
             )

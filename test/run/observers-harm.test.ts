@@ -57,7 +57,7 @@ const story = Effect.fnUntraced(function* (observers: ReadonlyArray<Observer.Obs
       const outcome = yield* Run.start(built, r1)
       return { outcome, took: yield* Clock.currentTimeMillis }
     })
-    const { outcome, took } = yield* elapse(Effect.provideService(run, Observer.Observers, observers), "10 minutes")
+    const { outcome, took } = yield* elapse(Observer.only(run, observers), "10 minutes")
     const events = (yield* history("r1")).map((event) => ({ ...event, trace: undefined }))
     for (const observer of observers) yield* checks.get(observer) ?? Effect.void
     return { events, asked, done, results: outcome.results, took }
@@ -130,10 +130,7 @@ describe("an observer that is of no good", () => {
       const built = deskOf([Fake.worker("one", { answers: [Fake.never, "b"], attemptTimeout: "1 day" })], plan)
       const going = yield* begin(Run.start(built, r1))
       yield* going.interrupt
-      const { status } = yield* resume(built).pipe(
-        Effect.provideService(Observer.Observers, [bad("recall")]),
-        Effect.provide(layer)
-      )
+      const { status } = yield* resume(built).pipe(Observer.only([bad("recall")]), Effect.provide(layer))
       assert.strictEqual(status, "completed")
       assert.lengthOf(told(), 1)
     }).pipe(memory)
@@ -170,10 +167,7 @@ describe("an observer that is of no good", () => {
       const hangs = Effect.onInterrupt(Effect.never, () => Effect.sync(() => void log.push("interrupted")))
       const built = deskOf([worker("one", () => hangs, { attemptTimeout: "1 day" }) as Worker.Worker<never>], plan)
       const going = yield* begin(
-        Run.start(built, r1).pipe(
-          Effect.provideService(Observer.Observers, [around(each)]),
-          Effect.provide(logged().layer)
-        )
+        Run.start(built, r1).pipe(Observer.only([around(each)]), Effect.provide(logged().layer))
       )
       yield* going.interrupt
       assert.deepStrictEqual(log, ["interrupted"])
@@ -186,7 +180,7 @@ describe("an observer that is of no good", () => {
       const { layer } = logged()
       const built = guarded([Fake.worker("one", { otherwise: "done", risk: "high" })], [task("a")])
       yield* Run.start(built, r1)
-      const bad = Effect.provideService(Observer.Observers, [around(each)])
+      const bad = Observer.only([around(each)])
       const first = yield* say("approve").pipe(bad, Effect.provide(layer))
       const error = yield* Effect.flip(say("reject", { by: "bob" }).pipe(bad, Effect.provide(layer)))
       assert.deepStrictEqual([first._tag, error._tag], ["Applied", "CommandRefused"])
@@ -198,7 +192,7 @@ describe("an observer that is of no good", () => {
       const slow = around((_, effect) => Effect.onExit(effect, () => Effect.sleep("10 seconds")))
       const one = Fake.worker("one", { answers: ["a"] })
       const built = deskOf([one], plan)
-      const going = yield* begin(Run.start(built, r1).pipe(Effect.provideService(Observer.Observers, [slow])))
+      const going = yield* begin(Run.start(built, r1).pipe(Observer.only([slow])))
       const stopped = yield* begin(going.interrupt)
       yield* pass("10 seconds")
       yield* stopped.join
@@ -214,7 +208,7 @@ describe("an observer that is of no good", () => {
       const impatient = around((_, effect) => Effect.timeout(effect, "1 second") as never)
       const one = Fake.worker("one", { latency: "1 minute", otherwise: "late", attemptTimeout: "1 hour" })
       const { results } = yield* elapse(
-        Run.start(deskOf([one], plan), r1).pipe(Effect.provideService(Observer.Observers, [impatient])),
+        Run.start(deskOf([one], plan), r1).pipe(Observer.only([impatient])),
         "1 hour"
       ).pipe(Effect.provide(layer))
       assert.notStrictEqual(results["a"]?.status, "accepted")
@@ -242,10 +236,7 @@ describe("an observer that is shown a desk", () => {
   const opened = (staffed: Observer.Observer["staffed"]) =>
     Effect.gen(function* () {
       const { layer, told } = logged()
-      const outcome = yield* Run.start(built(), r1).pipe(
-        Effect.provideService(Observer.Observers, [{ staffed }]),
-        Effect.provide(layer)
-      )
+      const outcome = yield* Run.start(built(), r1).pipe(Observer.only([{ staffed }]), Effect.provide(layer))
       return { status: outcome.status, told: told() }
     }).pipe(memory)
 
@@ -300,7 +291,7 @@ describe("an observer that is shown a desk", () => {
           log.push("used")
           yield* Deferred.succeed(down, undefined)
         })
-      ).pipe(Effect.provideService(Observer.Observers, [{ staffed }]))
+      ).pipe(Observer.only([{ staffed }]))
       assert.deepStrictEqual(log, ["open desk", "used", "closed"])
     })
   )

@@ -15,8 +15,9 @@ import * as Exit from "effect/Exit"
 import * as Tracer from "effect/Tracer"
 
 import { tellWarning } from "../../internal/telling.ts"
-import { type Around, type Attendance, type Beginning, type Ended, Inside, Observers, type Work } from "../Observer.ts"
+import { type Around, type Attendance, type Beginning, type Ended, Inside, type Work } from "../Observer.ts"
 import type { RunEvent } from "../RunEvent.ts"
+import { observersIn } from "./observers.ts"
 import { sealed } from "./plain.ts"
 import { surrounded } from "./surrounding.ts"
 
@@ -167,7 +168,7 @@ export const nobody = new Observing("", [], Context.empty())
 const attend = (run: string): Effect.Effect<Observing> =>
   Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => {
-      const observers = Context.get(context, Observers)
+      const observers = observersIn(context)
       if (observers.length === 0) return nobody
       const attending: Array<Attendance> = []
       const observing = new Observing(run, attending, context)
