@@ -76,7 +76,8 @@ import { traceOf } from "../run/internal/observing.ts"
 import * as Observer from "../run/Observer.ts"
 import { dropped } from "./internal/drops.ts"
 import { GenAiScope } from "./internal/genAiScope.ts"
-import { type Op, SpanPlan } from "./internal/spanPlan.ts"
+import { type Fields, type Op, SpanPlan } from "./internal/spanPlan.ts"
+import { isAmong } from "./internal/spanSegments.ts"
 import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemConv.ts"
 
 /**
@@ -87,6 +88,11 @@ import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemCo
  * - `profile`: by the names of which version. Default `genai-0.1`.
  * - `maxSpans`: so many spans the run layer makes for one segment, a whole number >= 1; those beyond are counted on the span of
  *   the workflow. Those of models and tools are not counted. Default 2,000.
+ * - `sampled`: of which runs something is told: a share of all from 0 to 1, by their ids, so that it is all segments of a run or none;
+ *   or whether it is this one. Default 1. What is taken up again after a crash, or after trouble of any kind (a question to people, a
+ *   try that failed, a result that was not accepted, a budget or a deadline that was met), is told in any case from there on.
+ * - `traceMode`: `segment` = each time that a run is carried out is a trace of its own; `run` = all of them are one trace, for backends
+ *   that wait long enough. Default `segment`.
  *
  * @category models
  * @since 0.1.0
@@ -94,6 +100,8 @@ import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemCo
 export interface Options {
   readonly profile?: Profile | undefined
   readonly maxSpans?: number | undefined
+  readonly sampled?: number | ((run: string) => boolean) | undefined
+  readonly traceMode?: "segment" | "run" | undefined
 }
 
 /** A failure as it is told: by its type, without words and without a stack. */
@@ -144,15 +152,17 @@ class Spans {
   private one(op: Op, around: Tracer.AnySpan | undefined, context: Context.Context<never>): void {
     const now = Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
     if (op._tag === "Forget") return void this.made.delete(op.id)
+    if (op._tag === "Tell") return this.tell(op.id, op.attributes)
     if (op._tag === "Close") {
       const span = this.made.get(op.id)
       if (span === undefined) return
       if (!op.kept) this.made.delete(op.id)
-      for (const [key, each] of Object.entries(op.attributes)) span.attribute(key, each)
+      this.tell(op.id, op.attributes, span)
       const exit = op.error === undefined ? (op.quiet ? Exit.interrupt() : Exit.void) : Exit.die(new Failed(op.error))
       return span.end(now, exit)
     }
-    const parent = op.parent === undefined ? around : (this.made.get(op.parent) ?? around)
+    const outer = op.within === undefined ? around : parse(op.within)
+    const parent = op.parent === undefined ? outer : (this.made.get(op.parent) ?? outer)
     const span = Context.get(context, Tracer.Tracer).span({
       name: op.name,
       parent: Option.fromUndefinedOr(parent),
@@ -164,10 +174,14 @@ class Spans {
       startTime: now,
       kind: op.kind,
       root: parent === undefined,
-      sampled: parent?.sampled ?? true
+      sampled: op.sampled ?? parent?.sampled ?? true
     })
-    for (const [key, each] of Object.entries(op.attributes)) span.attribute(key, each)
+    this.tell(op.id, op.attributes, span)
     this.made.set(op.id, span)
+  }
+
+  private tell(id: string, attributes: Fields, span = this.made.get(id)): void {
+    for (const [key, each] of Object.entries(attributes)) span?.attribute(key, each)
   }
 }
 
@@ -182,25 +196,30 @@ class Spans {
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Observer.Observer => {
-  given.record("options", options, ["profile", "maxSpans"])
-  const { maxSpans = 2000, profile = defaultProfile } = options
+  given.record("options", options, ["profile", "maxSpans", "sampled", "traceMode"])
+  const { maxSpans = 2000, profile = defaultProfile, sampled = 1, traceMode: mode = "segment" } = options
   given.oneOf("profile", profile, Profiles)
+  given.oneOf("traceMode", mode, ["segment", "run"])
   const most = given.whole("maxSpans", maxSpans, 1)
+  const isShare = typeof sampled === "number" && sampled >= 0 && sampled <= 1
+  if (!isShare && typeof sampled !== "function") given.refuse("sampled", "a number from 0 to 1, or a function", sampled)
+  const isKept = typeof sampled === "function" ? sampled : (run: string) => isAmong(run, sampled)
   const { attributes } = names(profile)
   return {
     attend: (run): Observer.Attendance => {
-      const plan = new SpanPlan(run, attributes, most)
+      const plan = new SpanPlan(run, attributes, { most, mode, kept: isKept(run) })
       const spans = new Spans(Context.empty())
       return {
         recall: (event) => plan.recall(event),
         begin: (beginning) => {
           spans.use(beginning.context)
-          spans.do(plan.begin(beginning))
+          const caller = Context.getOption(beginning.context, Tracer.ParentSpan)
+          spans.do(plan.begin(beginning, Option.isNone(caller) ? undefined : traceOf(caller.value).trace))
           const anchor = spans.get("segment")
           return anchor === undefined ? {} : traceOf(anchor)
         },
-        happened: (events) => {
-          for (const event of events) spans.do(plan.happened(event))
+        happened: (events, known) => {
+          for (const event of events) spans.do(plan.happened(event, known))
         },
         around: (work, effect, ended) =>
           Effect.suspend(() => {

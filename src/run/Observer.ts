@@ -65,6 +65,7 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
+import type * as Budget from "./Budget.ts"
 import { contextOf, freshName, observersIn, withOnly } from "./internal/observers.ts"
 import type { Office } from "./Office.ts"
 import type { ErrorKind } from "./Result.ts"
@@ -88,7 +89,8 @@ export type Cause = "start" | "decision" | "timer" | "message" | "crash-recovery
  *
  * **Details**
  *
- * - `context`: the services of whoever does. `at`: when, in milliseconds since 1970.
+ * - `context`: the services of whoever does. `at`: when, in milliseconds since 1970. `desk`: the name of the desk.
+ * - `decided`: traces of the decisions that are taken in first, as `traceparent`.
  *
  * @category models
  * @since 0.1.0
@@ -96,7 +98,23 @@ export type Cause = "start" | "decision" | "timer" | "message" | "crash-recovery
 export interface Beginning {
   readonly cause: Cause
   readonly at: number
+  readonly desk: string
+  readonly decided: ReadonlyArray<string>
   readonly context: Context.Context<never>
+}
+
+/**
+ * What is known of a run besides its events.
+ *
+ * **Details**
+ *
+ * - `account`: an account of its budget, as `Budget` names them, after these events.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Known {
+  readonly account: (name: string) => Budget.Account | undefined
 }
 
 /**
@@ -178,7 +196,7 @@ export type Around = <A, E, R>(
  * - `recall`: is shown an event that was in the journal before.
  * - `begin`: somebody begins to carry the run out. What it answers with is written into the event that says so: `trace`, by which
  *   a later process finds what was traced, as a W3C `traceparent`. Of several observers, the first that has one counts.
- * - `happened`: is shown events that are in the journal now.
+ * - `happened`: is shown events that are in the journal now. `known`: what whoever carries the run out knows besides.
  * - `around`: see {@link Around}. Work without `begin` is that of people.
  * - `end`: nobody carries the run out here any more.
  *
@@ -188,7 +206,7 @@ export type Around = <A, E, R>(
 export interface Attendance {
   readonly recall?: ((event: RunEvent) => void) | undefined
   readonly begin?: ((beginning: Beginning) => { readonly trace?: string | undefined } | void) | undefined
-  readonly happened?: ((events: ReadonlyArray<RunEvent>) => void) | undefined
+  readonly happened?: ((events: ReadonlyArray<RunEvent>, known?: Known) => void) | undefined
   readonly around?: Around | undefined
   readonly end?: (() => void) | undefined
 }

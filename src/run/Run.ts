@@ -382,7 +382,7 @@ export const startIn: <Input>(
         tier,
         ...(tierBy === undefined ? {} : { tierBy }),
         ...(deadlineMillis === undefined ? {} : { deadlineAt: at + deadlineMillis }),
-        ...observing.begin({ cause: "start", at, context }),
+        ...observing.begin({ cause: "start", at, context, desk: desk.name, decided: [] }),
         note: `${desk.name} ${desk.version} was asked to run ${many(desk.coordinator.tasks.length, "task")}`
       }
       const refused = executor.open(started)

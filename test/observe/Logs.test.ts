@@ -290,7 +290,7 @@ describe("Logs.layer", () => {
       const begun = ear.records.length
       for (const event of before) attendance.recall?.(event)
       const context = yield* Effect.context<never>()
-      attendance.begin?.({ cause: "crash-recovery", at: 9_000, context })
+      attendance.begin?.({ cause: "crash-recovery", desk: "desk", decided: [], at: 9_000, context })
       attendance.happened?.([{ _tag: "RunResumed", at: 9_000, note: "" }])
       assert.deepStrictEqual(
         ear.records.slice(begun).map(({ fields, level }) => [level, fields["event.name"], fields["silent_ms"]]),

@@ -20,7 +20,7 @@ const everything = Effect.gen(function* () {
   const [observer] = yield* Observer.all
   const attendance = observer!.attend!("r1")
   attendance.recall?.(story[0]!)
-  attendance.begin?.({ cause: "crash-recovery", at: 0, context: Context.empty() })
+  attendance.begin?.({ cause: "crash-recovery", desk: "desk", decided: [], at: 0, context: Context.empty() })
   attendance.end?.()
   const whole = observer!.attend!("r2")
   whole.happened?.(story)
@@ -54,7 +54,7 @@ const everything = Effect.gen(function* () {
   office.health.trip("d.one", 0, "ill")
   yield* Effect.exit(Dependency.call("acme", Effect.fail(Failure.transient("429", { retryAfter: "1 minute" }))))
   const live = observer!.attend!("r4")
-  live.begin?.({ cause: "start", at: 0, context: Context.empty() })
+  live.begin?.({ cause: "start", desk: "desk", decided: [], at: 0, context: Context.empty() })
   live.happened?.([story[0]!])
   yield* settle
   return new Map((yield* Metric.snapshot).map((each) => [each.id, each]))

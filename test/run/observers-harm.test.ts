@@ -307,7 +307,10 @@ describe("nobody", () => {
         nobody.around(decision, work, () => ({ outcome: "accepted" })),
         work
       )
-      assert.deepStrictEqual(nobody.begin({ cause: "start", at: 0, context: yield* Effect.context<never>() }), {})
+      assert.deepStrictEqual(
+        nobody.begin({ cause: "start", desk: "desk", decided: [], at: 0, context: yield* Effect.context<never>() }),
+        {}
+      )
     })
   )
 })

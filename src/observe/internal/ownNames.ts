@@ -56,6 +56,8 @@ export const espalier = {
   usageOutputTokens: "espalier.usage.output_tokens",
   usageTokens: "espalier.usage.tokens",
   usageCost: "espalier.usage.cost",
+  usageUnknownCalls: "espalier.usage.unknown_calls",
+  usageUnpricedCalls: "espalier.usage.unpriced_calls",
   costAmount: "espalier.cost.amount",
   costCurrency: "espalier.cost.currency",
   costSource: "espalier.cost.source",

@@ -11,15 +11,12 @@
  *
  * @since 0.1.0
  */
-import type { Beginning, Ended, Work } from "../../run/Observer.ts"
-import type { Of, PlannedTask, RunEvent } from "../../run/RunEvent.ts"
+import type { Beginning, Ended, Known, Work } from "../../run/Observer.ts"
+import type { Of, PlannedTask, RunEvent, WorkerHealth } from "../../run/RunEvent.ts"
 import { type Attributes, errorTypeOfOutcome, espalier, links, operations, spanName, value } from "../SemConv.ts"
-
-/** What a span points to: another one of this plan, or one of another process, as a `traceparent`. */
-export interface Link {
-  readonly type: string
-  readonly to: { readonly id: string } | { readonly trace: string }
-}
+import * as budget from "./spanBudget.ts"
+import { type Link, Segments } from "./spanSegments.ts"
+import { SpanUsage } from "./spanUsage.ts"
 
 export type Fields = Readonly<Record<string, string | number | boolean>>
 
@@ -28,8 +25,11 @@ export type Fields = Readonly<Record<string, string | number | boolean>>
  *
  * **Details**
  *
- * - `Open`: below `parent`, absent for the root of a trace. `Close`: `error` is the type of its failure; `quiet`: it neither failed
- *   nor is done; `kept`: others point to it afterwards, until `Forget`.
+ * - `Open`: below `parent`, absent for the root of a trace; `within`: it is in a trace that another process began. `sampled`:
+ *   whether it is told, absent = as what it is below.
+ * - `Tell`: more of one that is open.
+ * - `Close`: `error` is the type of its failure; `quiet`: it neither failed nor is done; `kept`: others point to it afterwards, until
+ *   `Forget`.
  */
 export type Op =
   | {
@@ -40,7 +40,10 @@ export type Op =
       readonly kind: "internal" | "producer"
       readonly attributes: Fields
       readonly links: ReadonlyArray<Link>
+      readonly within?: string | undefined
+      readonly sampled?: boolean
     }
+  | { readonly _tag: "Tell"; readonly id: string; readonly attributes: Fields }
   | {
       readonly _tag: "Close"
       readonly id: string
@@ -74,12 +77,23 @@ const placeOf = (worker: string): readonly [domain: string, name: string] => {
   return dot === -1 ? ["", worker] : [worker.slice(0, dot), worker.slice(dot + 1)]
 }
 
-/** So many decisions a segment points to. */
-const mostDecisions = 20
-
 interface Order {
   readonly task: string
   readonly worker: string
+  readonly limits?: Of<"Dispatched">["limits"]
+}
+
+/** What is known of a worker's breaker before it is called: nothing is said of one that is closed. */
+const breakerOf = (worker: string, health: WorkerHealth | undefined): Fields =>
+  health === "probing" || health === "ready-for-probe"
+    ? { [espalier.breakerName]: worker, [espalier.breakerState]: "half_open" }
+    : {}
+
+/** How runs are told. See `Tracing.Options`. */
+export interface Manner {
+  readonly most: number
+  readonly mode: "segment" | "run"
+  readonly kept: boolean
 }
 
 /** How a span ends. */
@@ -91,7 +105,7 @@ const closing = (id: string, how: Ended, names: Attributes, attributes: Fields =
     id,
     error,
     quiet: outcome === "suspended" || outcome === "cancelled" || outcome === "refused",
-    kept: id.startsWith("attempt "),
+    kept: id.startsWith("attempt ") || id.startsWith("dispatch "),
     attributes: {
       ...attributes,
       [espalier.outcome]: outcome === "accepted" ? "ok" : value(outcome),
@@ -108,14 +122,19 @@ const endOf = ({ outcome, result: { error } }: Pick<Of<"Reported">, "outcome" | 
 export class SpanPlan {
   private readonly run: string
   private readonly names: Attributes
-  private readonly most: number
+  private readonly manner: Manner
   private desk = ""
   private tier = ""
-  private segments = 0
   private recalled = 0
-  private origin: string | undefined
-  private last: string | undefined
-  private decided: Array<string> = []
+  private known: Known | undefined
+  private readonly segments = new Segments()
+  private readonly usage = new SpanUsage()
+  private readonly health = new Map<string, WorkerHealth>()
+  /** What tasks need, by who needs it; and the spans of the orders that brought it here. */
+  private readonly needs = new Map<string, ReadonlyArray<string>>()
+  private readonly brought = new Map<string, string>()
+  /** Who could have had a task. */
+  private readonly candidates = new Map<string, number>()
   private readonly parents = new Map<string, string>()
   private readonly groups = new Map<string, string>()
   private readonly orders = new Map<string, Order>()
@@ -134,10 +153,10 @@ export class SpanPlan {
   private dropped = 0
   private ended: Ended["outcome"] | undefined
 
-  constructor(run: string, names: Attributes, most: number) {
+  constructor(run: string, names: Attributes, manner: Manner) {
     this.run = run
     this.names = names
-    this.most = most
+    this.manner = manner
   }
 
   recall(event: RunEvent): void {
@@ -145,37 +164,32 @@ export class SpanPlan {
     this.learn(event)
   }
 
-  /** The anchor of a segment. */
-  begin(beginning: Beginning): ReadonlyArray<Op> {
+  /** The anchor of a segment. `caller`: the span in which it is begun, as a `traceparent`. */
+  begin(beginning: Beginning, caller?: string): ReadonlyArray<Op> {
+    const { segments } = this
+    const { kept, mode } = this.manner
     this.begun = beginning
+    this.desk = beginning.desk
     const lost = beginning.cause === "crash-recovery"
-    const to = (type: string, trace: string | undefined): ReadonlyArray<Link> =>
-      trace === undefined ? [] : [{ type, to: { trace } }]
+    const fields = {
+      [espalier.segmentIndex]: segments.count,
+      [espalier.segmentCause]: value(beginning.cause),
+      ...(lost ? { [espalier.segmentLost]: true } : {}),
+      ...(this.recalled === 0 ? {} : { [espalier.replayedCount]: this.recalled })
+    }
     return [
-      this.make(
-        anchor,
-        undefined,
-        spanName.segment,
-        {
-          [espalier.segmentIndex]: this.segments,
-          [espalier.segmentCause]: value(beginning.cause),
-          ...(lost ? { [espalier.segmentLost]: true } : {}),
-          ...(this.recalled === 0 ? {} : { [espalier.replayedCount]: this.recalled })
-        },
-        {
-          links: [
-            ...to(lost ? links.recovers : links.resumedFrom, this.last),
-            ...to(links.runOrigin, this.origin),
-            ...this.decided.flatMap((trace) => to(links.decidedBy, trace))
-          ]
-        }
-      ),
+      {
+        ...this.make(anchor, undefined, spanName.segment, fields, { links: segments.linksOf(beginning, caller) }),
+        within: mode === "run" ? segments.first : undefined,
+        sampled: segments.isSampled(beginning, kept)
+      },
       { _tag: "Close", id: anchor, error: undefined, quiet: false, kept: true, attributes: {} }
     ]
   }
 
-  happened(event: RunEvent): ReadonlyArray<Op> {
+  happened(event: RunEvent, known?: Known): ReadonlyArray<Op> {
     this.learn(event)
+    this.known = known ?? this.known
     if (this.begun === undefined) return []
     switch (event._tag) {
       case "RunStarted":
@@ -183,8 +197,22 @@ export class SpanPlan {
         return this.root()
       case "Dispatched":
         return this.delegate(event.dispatch)
-      case "Reported":
-        return this.close(`dispatch ${event.dispatch}`, endOf(event))
+      case "Reported": {
+        const id = `dispatch ${event.dispatch}`
+        const { dependency } = event
+        return this.close(id, endOf(event), {
+          ...budget.used(event.result.usage),
+          ...(dependency === undefined ? {} : { [espalier.breakerName]: dependency })
+        })
+      }
+      case "Spent":
+        this.usage.add(event, this.payers(event))
+        return []
+      case "BudgetRefused":
+      case "Overrun": {
+        const id = this.nearest(event.task)
+        return this.unmade.has(id) ? [] : [{ _tag: "Tell", id, attributes: budget.met(event) }]
+      }
       case "Parked":
         return this.close(`dispatch ${event.dispatch}`, { outcome: "suspended" })
       case "Merged":
@@ -251,7 +279,8 @@ export class SpanPlan {
             [espalier.nodeRole]: "worker",
             [espalier.taskId]: work.task,
             [espalier.taskAttempt]: work.attempt,
-            [espalier.mailboxWaitTime]: work.waitMillis / 1000
+            [espalier.mailboxWaitTime]: work.waitMillis / 1000,
+            ...budget.limits(this.orders.get(work.dispatch)?.limits)
           },
           { links: before === undefined ? [] : [{ type: links.restartOf, to: { id: before } }] }
         )
@@ -324,7 +353,8 @@ export class SpanPlan {
       ...this.opening(workflow, anchor, spanName.invokeWorkflow(this.desk), {
         [this.names.operationName]: operations.invokeWorkflow,
         [this.names.workflowName]: this.desk,
-        [espalier.autonomyTier]: this.tier
+        [espalier.autonomyTier]: this.tier,
+        ...budget.limits(this.known?.account("run")?.limit)
       }),
       ...this.opening("group ", workflow, spanName.invokeAgent(this.desk), {
         [this.names.operationName]: operations.invokeAgent,
@@ -355,6 +385,7 @@ export class SpanPlan {
     if (order === undefined) return []
     const [domain, name] = placeOf(order.worker)
     const group = this.parents.get(order.task) ?? ""
+    const candidates = this.candidates.get(order.task)
     const below = this.group(group)
     const id = `domain ${domain} ${group}`
     const supervisor = this.open.has(id)
@@ -369,32 +400,45 @@ export class SpanPlan {
     return [
       ...below.ops,
       ...supervisor,
-      ...this.opening(`dispatch ${dispatch}`, id, spanName.delegate(name), {
-        [espalier.delegationId]: dispatch,
-        [espalier.delegationFrom]: `${this.desk}/${domain}`,
-        [espalier.delegationTo]: order.worker,
-        [espalier.delegationMode]: "call",
-        [espalier.taskId]: order.task
-      })
+      ...this.opening(
+        `dispatch ${dispatch}`,
+        id,
+        spanName.delegate(name),
+        {
+          [espalier.delegationId]: dispatch,
+          [espalier.delegationFrom]: `${this.desk}/${domain}`,
+          [espalier.delegationTo]: order.worker,
+          [espalier.delegationMode]: "call",
+          [espalier.taskId]: order.task,
+          ...budget.limits(order.limits),
+          ...breakerOf(order.worker, this.health.get(order.worker)),
+          ...(candidates === undefined
+            ? {}
+            : { [espalier.routingSelected]: order.worker, [espalier.routingCandidates]: candidates })
+        },
+        {
+          links: (this.needs.get(order.task) ?? []).flatMap((need) => {
+            const from = this.brought.get(need)
+            return from === undefined ? [] : [{ type: links.gathers, to: { id: from } }]
+          })
+        }
+      )
     ]
   }
 
   private learn(event: RunEvent): void {
+    this.segments.learn(event)
     const tasks = (group: string, planned: ReadonlyArray<PlannedTask>) => {
-      for (const { id } of planned) this.parents.set(id, group)
+      for (const { id, needs } of planned) {
+        this.parents.set(id, group)
+        if (needs.length > 0) this.needs.set(id, needs)
+      }
     }
     switch (event._tag) {
       case "RunStarted":
         this.desk = event.desk
         this.tier = event.tier ?? ""
-        this.segments = 1
-        this.origin = this.last = event.trace
         return tasks("", event.tasks)
-      case "RunResumed":
-        this.segments += 1
-        if (event.trace !== undefined) this.last = event.trace
-        this.decided = []
-        return
       case "AutonomyChanged":
         this.tier = event.to
         return
@@ -403,27 +447,53 @@ export class SpanPlan {
         return tasks(event.task, event.tasks)
       case "TasksAdded":
         return tasks(event.group, event.tasks)
+      case "HealthChanged":
+        this.health.set(event.worker, event.health)
+        return
+      case "Routed":
+        this.candidates.set(event.task, event.candidates.length)
+        return
       case "Dispatched":
-        this.orders.set(event.dispatch, { task: event.task, worker: event.worker })
+        this.orders.set(event.dispatch, event)
         return
       case "Reported":
         this.orders.delete(event.dispatch)
+        if (event.outcome === "accepted" || event.outcome === "partial") {
+          this.brought.set(event.task, `dispatch ${event.dispatch}`)
+        }
         return
       case "TaskEnded":
         this.parents.delete(event.task)
         this.groups.delete(event.task)
+        this.needs.delete(event.task)
+        this.candidates.delete(event.task)
         return
       case "ReviewOpened":
-        this.reviews.set(event.review, { at: event.at, kind: event.kind, trace: this.last })
+        this.reviews.set(event.review, { at: event.at, kind: event.kind, trace: this.segments.last })
         return
       case "ReviewDecided":
-        this.reviews.delete(event.review)
-        if (event.trace !== undefined) this.decided = [...this.decided, event.trace].slice(-mostDecisions)
-        return
       case "ReviewExpired":
       case "ReviewWithdrawn":
         this.reviews.delete(event.review)
     }
+  }
+
+  /** What is open that a piece of work is a part of, from the inside out. */
+  private payers({ dispatch, task }: Of<"Spent">): ReadonlyArray<string> {
+    const order = `dispatch ${dispatch}`
+    const own = [this.tried.get(order) ?? "", order, `choice ${dispatch}`].find((id) => this.open.has(id))
+    const found: Array<string> = []
+    for (let id: string | undefined = own ?? this.nearest(task); id !== undefined; id = this.open.get(id)) {
+      if (this.open.has(id)) found.push(id)
+    }
+    return found
+  }
+
+  /** The group of a task that is open, or the nearest one around it. */
+  private nearest(task: string): string {
+    let group = this.parents.get(task) ?? ""
+    while (group !== "" && !this.open.has(`group ${group}`)) group = this.parents.get(group) ?? ""
+    return `group ${group}`
   }
 
   private make(
@@ -435,7 +505,7 @@ export class SpanPlan {
       kind = "internal",
       links = []
     }: { readonly kind?: "internal" | "producer"; readonly links?: ReadonlyArray<Link> } = {}
-  ): Op {
+  ): Extract<Op, { readonly _tag: "Open" }> {
     const own = { [espalier.runId]: this.run, ...(this.desk === "" ? {} : { [espalier.workflowType]: this.desk }) }
     return { _tag: "Open", id, parent, name, kind, attributes: { ...own, ...attributes }, links }
   }
@@ -451,7 +521,7 @@ export class SpanPlan {
     const below = this.made(parent)
     this.open.set(id, parent)
     this.opened += 1
-    if (this.opened <= this.most) return [this.make(id, below, name, attributes, more)]
+    if (this.opened <= this.manner.most) return [this.make(id, below, name, attributes, more)]
     this.unmade.add(id)
     this.dropped += 1
     return []
@@ -465,7 +535,7 @@ export class SpanPlan {
   }
 
   /** Closes a span, and before it whatever is open below it. */
-  private close(id: string, how: Ended): ReadonlyArray<Op> {
+  private close(id: string, how: Ended, more: Fields = {}): ReadonlyArray<Op> {
     if (!this.open.has(id)) return []
     const ops: Array<Op> = []
     for (const [child, parent] of this.open) {
@@ -478,9 +548,16 @@ export class SpanPlan {
         ) // P2
     }
     this.open.delete(id)
+    const usage = this.usage.take(id)
     if (this.unmade.delete(id)) return ops
-    const dropped = id === workflow && this.dropped > 0 ? { [espalier.spansDropped]: this.dropped } : {}
-    ops.push(closing(id, how, this.names, dropped))
+    const run =
+      id === workflow
+        ? {
+            ...budget.used(this.known?.account("run")?.settled),
+            ...(this.dropped === 0 ? {} : { [espalier.spansDropped]: this.dropped })
+          }
+        : {}
+    ops.push(closing(id, how, this.names, { ...usage, ...run, ...more }))
     const last = this.tried.get(id)
     if (last === undefined) return ops
     this.tried.delete(id)

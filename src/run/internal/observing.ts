@@ -15,7 +15,7 @@ import * as Exit from "effect/Exit"
 import * as Tracer from "effect/Tracer"
 
 import { tellWarning } from "../../internal/telling.ts"
-import { type Around, type Attendance, type Beginning, type Ended, Inside, type Work } from "../Observer.ts"
+import { type Around, type Attendance, type Beginning, type Ended, Inside, type Known, type Work } from "../Observer.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { observersIn } from "./observers.ts"
 import { sealed } from "./plain.ts"
@@ -90,10 +90,10 @@ export class Observing {
   }
 
   /** Shows events that are in the journal now. */
-  happened(events: ReadonlyArray<RunEvent>): void {
+  happened(events: ReadonlyArray<RunEvent>, known?: Known): void {
     if (this.isNobody) return
     const shown = sealed([...events])
-    this.each("happened", (one) => one.happened?.(shown))
+    this.each("happened", (one) => one.happened?.(shown, known))
   }
 
   end(): void {
@@ -159,7 +159,7 @@ export const traceOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): { readonl
 }
 
 /** What is written is what it is to be, whatever an observer answers with. */
-const isTrace = (trace: unknown): trace is string =>
+export const isTrace = (trace: unknown): trace is string =>
   typeof trace === "string" && /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/.test(trace)
 
 /** A run that nobody attends to. */

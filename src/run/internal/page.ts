@@ -12,7 +12,7 @@ import type * as Journal from "../../journal/Journal.ts"
 import type { Redaction } from "../../Redaction.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
-import { isFinished } from "../RunState.ts"
+import { isFinished, type RunState } from "../RunState.ts"
 import { applyEvent, applySaid, type Draft } from "./apply.ts"
 import { Listed } from "./listing.ts"
 import { commit, toRecord } from "./log.ts"
@@ -153,14 +153,15 @@ export class Page {
           this.written = [...this.written, ...taken]
           if (changes.listing !== undefined || changes.reviews !== undefined) this.listed = new Listed(state)
           this.handled = this.handled.slice(handled.length)
-          return this.publish(taken)
+          return this.publish(taken, state)
         })
       )
     })
   }
 
-  private publish(events: ReadonlyArray<RunEvent>): Effect.Effect<void> {
-    this.place.observing.happened(events)
+  private publish(events: ReadonlyArray<RunEvent>, { ledger }: RunState): Effect.Effect<void> {
+    // What somebody is shown is theirs.
+    this.place.observing.happened(events, { account: (name) => structuredClone(ledger.accounts.get(name)) })
     if (this.onEvent === undefined) return Effect.void
     try {
       for (const event of events) this.onEvent(sealed(event))

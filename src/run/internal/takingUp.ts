@@ -5,6 +5,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
 
 import * as Journal from "../../journal/Journal.ts"
@@ -17,7 +18,7 @@ import { isFinished, type RunState } from "../RunState.ts"
 import { Tiers, type TiersInvalid } from "../Tiers.ts"
 import { isSoon, wakeAt } from "./applying/timers.ts"
 import { make } from "./executor.ts"
-import { attended, type Observing } from "./observing.ts"
+import { attended, isTrace, type Observing } from "./observing.ts"
 import { many } from "./problems.ts"
 import { readRun } from "./reading.ts"
 import {
@@ -82,6 +83,13 @@ const causeOf = (state: RunState, left: ReadonlyArray<Journal.Left>, sleeps: boo
   if (state.status === "running") return state.cancelled === undefined ? "decision" : "message"
   return left.length > 0 || sleeps || state.status === "suspended" ? "message" : "timer"
 }
+
+/** What was traced of the decisions among what people have left word of. */
+const tracesOf = (left: ReadonlyArray<Journal.Left>): ReadonlyArray<string> =>
+  left.flatMap(({ data, type }) => {
+    const trace = type === "ReviewDecided" && Predicate.hasProperty(data, "trace") ? data.trace : undefined
+    return isTrace(trace) ? [trace] : []
+  })
 
 /** @since 0.1.0 */
 export const takeUp = (
@@ -156,7 +164,7 @@ const takenUp = Effect.fnUntraced(function* (
   const note = `Taken up at version ${state.version}: ${why}${rest}`
   const cause = waited ? causeOf(state, left, sleeps) : state.status === "suspended" ? "message" : "crash-recovery"
   const context = yield* Effect.context<never>()
-  const begun = observing.begin({ cause, at, context })
+  const begun = observing.begin({ cause, at, context, desk: desk.name, decided: tracesOf(left) })
   const execution = executor.execute(
     [{ _tag: "RunResumed", at, ...begun, note }, ...changeTo(state.tier, configured, tiers.source, at)],
     input.success,
