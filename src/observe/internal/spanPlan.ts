@@ -454,7 +454,11 @@ export class SpanPlan {
         this.candidates.set(event.task, event.candidates.length)
         return
       case "Dispatched":
-        this.orders.set(event.dispatch, event)
+        this.orders.set(event.dispatch, {
+          task: event.task,
+          worker: event.worker,
+          limits: { ...event.reserved, ...event.limits }
+        })
         return
       case "Reported":
         this.orders.delete(event.dispatch)
