@@ -31,7 +31,8 @@
  *
  * - Loggers are called at once, by the run. One that takes long makes it wait: write to files and networks in batches, as
  *   `Logger.toFile` and `OtlpLogger` do.
- * - A tree logs its crashes by itself. Say `log: false` to `Run.start` or `Office.open`, or they are told twice.
+ * - It tells of the crashes in the trees of desks, so these do not log them themselves. A tree of its own does: say `log: false` to
+ *   `Supervisor.start` where {@link tree} tells of it.
  * - What a worker logs goes to the loggers around its desk as ever: there, one that throws is a defect of the work.
  * - The reason of a failure is in the words of who failed, which may quote what it was given: see `reasons`.
  *
@@ -65,7 +66,7 @@
  * })
  * const layer = Layer.mergeAll(Logs.layer({ levels: { words: "Debug" } }), Logger.layer([logger]), Journal.layerMemory)
  *
- * await Effect.runPromise(Effect.provide(Run.start(desk, { id: "r1", input: { text: "to be" }, log: false }), layer))
+ * await Effect.runPromise(Effect.provide(Run.start(desk, { id: "r1", input: { text: "to be" } }), layer))
  * lines[0] // => "Info - the run of counting 1 began"
  * lines.includes("Debug count counting") // => true
  * lines.includes("Info count r1/count/1 of words.count: accepted") // => true
@@ -80,7 +81,6 @@ import type * as Layer from "effect/Layer"
 import type * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type * as Tracer from "effect/Tracer"
 
 import { tellWarning } from "../internal/telling.ts"
@@ -90,6 +90,7 @@ import { Given } from "../run/internal/given.ts"
 import * as Observer from "../run/Observer.ts"
 import type { Office } from "../run/Office.ts"
 import type { Tree } from "../Tree.ts"
+import { following } from "./internal/following.ts"
 import { LevelRules, type Names } from "./internal/levels.ts"
 import { LogLines, type Manner, told } from "./internal/logLines.ts"
 import { domainOf, type Fields, given } from "./internal/logNames.ts"
@@ -212,17 +213,15 @@ const attending =
     }
   }
 
-/** Tells what happens in a tree, for as long as the scope is open. The buffer of the events has a bound of its own. */
-const following = (
-  { events }: Tree["Service"],
-  { reasons, rules }: Settings
-): Effect.Effect<void, never, Scope.Scope> =>
+/** Tells what happens in a tree, for as long as the scope is open. */
+const telling = (tree: Tree["Service"], { reasons, rules }: Settings): Effect.Effect<void, never, Scope.Scope> =>
   Effect.contextWith((context: Context.Context<Scope.Scope>) => {
     const manner: Manner = { by: Context.get(context, Redaction), reasons }
-    const tell = Stream.runForEach(events, (event) =>
-      Effect.sync(() => write(context as Context.Context<never>, rules, treeLine(event, manner), () => ({})))
-    )
-    return Effect.asVoid(Effect.forkScoped(tell, { startImmediately: true }))
+    return following(tree, (events) => {
+      for (const event of events) {
+        write(context as Context.Context<never>, rules, treeLine(event, manner), () => ({}))
+      }
+    })
   })
 
 /** Warns of names that no desk has had so far, of each once, and tells of the tree. */
@@ -238,7 +237,7 @@ const staffed = (settings: Settings) => {
         warned.add(name)
         yield* tellWarning(why)
       }
-      if (settings.tree) yield* following(office.tree, settings)
+      if (settings.tree) yield* telling(office.tree, settings)
     })
 }
 
@@ -258,7 +257,7 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
     Effect.contextWith((built: Context.Context<never>) =>
       Effect.sync(() => {
         const settings = settingsOf("Logs.layer", options, [...common, "desks", "tree", "traceOf"])
-        return { attend: attending(settings, built), staffed: staffed(settings) }
+        return { attend: attending(settings, built), staffed: staffed(settings), logsTrees: settings.tree }
       })
     ),
     "Logs"
@@ -301,4 +300,4 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
  * @since 0.1.0
  */
 export const tree = (tree: Tree["Service"], options: TreeOptions = {}): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.suspend(() => following(tree, settingsOf("Logs.tree", options, common)))
+  Effect.suspend(() => telling(tree, settingsOf("Logs.tree", options, common)))

@@ -217,7 +217,8 @@ export interface Attendance {
  * **Details**
  *
  * - `attend`: to a run, by its id. Called for each process that does something with it, and again for each time that it does.
- * - `staffed`: a desk was opened; what it begins ends with the desk. Nobody waits for it.
+ * - `staffed`: a desk was opened; what it begins ends with the desk, after its tree. Nobody waits for it to begin.
+ * - `logsTrees`: it logs what happens in the trees of desks, which then leave that to it, unless they are told `log: true`.
  *
  * @category models
  * @since 0.1.0
@@ -225,6 +226,7 @@ export interface Attendance {
 export interface Observer {
   readonly attend?: ((run: string) => Attendance) | undefined
   readonly staffed?: ((office: Office) => Effect.Effect<void, never, Scope.Scope>) | undefined
+  readonly logsTrees?: boolean | undefined
 }
 
 /**

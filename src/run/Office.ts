@@ -44,7 +44,7 @@ import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"
 import * as Exit from "effect/Exit"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
 import { tellWarning } from "../internal/telling.ts"
@@ -127,7 +127,7 @@ const digest = (definition: string): string =>
  * **Details**
  *
  * - Fails with `DeskInvalid` when `Desk.check` finds an error, with `StartFailure` when the tree does not start.
- * - `onEvent`, `log`: of the tree, as for `Supervisor.start`.
+ * - `onEvent`, `log`: of the tree, as for `Supervisor.start`. Default of `log`: true, unless an observer logs it.
  * - Runs that still go on when it closes are interrupted first, and left suspended.
  * - The workers of a domain that gives up are degraded at once, for all runs; the first probe starts the domain again.
  *
@@ -153,9 +153,13 @@ const opened = Effect.fnUntraced(function* <Input, R>(
   if (findings.length > 0) return yield* new Desk.DeskInvalid({ desk: desk.name, findings })
   const context = yield* Effect.context<R>()
   const seats = Desk.seats(desk)
+  const observers = yield* Observer.all
+  // They see the end of the tree, too.
+  const watching = yield* Effect.acquireRelease(Scope.make(), (scope, exit) => Scope.close(scope, exit))
   const health = yield* Health.make({ workers: seats.map(({ name }) => name), breaker: desk.breaker })
   const staff = yield* start(desk, {
     ...options,
+    log: options?.log ?? observers.every(({ logsTrees }) => logsTrees !== true),
     onEvent: (event) => {
       const domain = downOf(event)
       for (const seat of seats) {
@@ -190,21 +194,23 @@ const opened = Effect.fnUntraced(function* <Input, R>(
     closed: () => closed,
     hearing: makeHearing(live, yield* Effect.scope)
   }
-  yield* shown(office)
+  yield* shown(office, observers, watching)
   return office
 })
 
 /** Shows an open desk to the observers around, beside it: it waits for none of them, and none of them can do harm. */
-const shown = <Input>(office: Office<Input>): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.flatMap(Observer.all, (observers) =>
-    Effect.forEach(
-      observers,
-      (observer) =>
-        observer.staffed === undefined
-          ? Effect.void
-          : Effect.forkScoped(beside(observer, office), { startImmediately: true }),
-      { discard: true }
-    )
+const shown = <Input>(
+  office: Office<Input>,
+  observers: ReadonlyArray<Observer.Observer>,
+  watching: Scope.Scope
+): Effect.Effect<void> =>
+  Effect.forEach(
+    observers,
+    (observer) =>
+      observer.staffed === undefined
+        ? Effect.void
+        : Effect.forkIn(beside(observer, office), watching, { startImmediately: true }),
+    { discard: true }
   )
 
 /** What an observer begins with a desk ends with it, but not in its scope: whatever that comes to is told, and no end of the desk. */

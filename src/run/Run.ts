@@ -135,7 +135,7 @@ export { cancel, changeTier, decide, type Deciding } from "./internal/commanding
  * - `onEvent`: is called with each event once it is in the journal, in order. It must be quick; one that throws is not
  *   called again, and that is logged.
  * - `onTreeEvent`: the same for the tree of a desk that the run opens itself.
- * - `log`: whether the tree logs crashes and give-ups. Default true. Only for a desk that the run opens itself.
+ * - `log`: whether the tree logs crashes and give-ups. Default true, unless an observer does. Only for a desk that the run opens itself.
  * - `waitFor`: how far ahead the next timer of a run may be for it to be waited for here, >= 0, `"Infinity"` for all of them. A run
  *   that waits for nobody but people is not waited for: `Host` takes it up for the next step of its questions. A run
  *   that waits for a later one ends here as `waiting`. Default 1 minute: below that, putting a run down and opening its desk

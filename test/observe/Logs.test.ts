@@ -419,6 +419,22 @@ describe("Logs of trees", () => {
     }).pipe(Effect.scoped, Effect.provide(options(ear)))
   })
 
+  it.effect.each([
+    ["once by the observer", {}, undefined, 1, 0],
+    ["once by the tree where the observer does not", { tree: false }, undefined, 0, 1],
+    ["by both where that is asked for", {}, true, 1, 1]
+  ] as const)("R-505 a crash in the tree of a desk is told %s", ([, given, log, byObserver, byTree]) => {
+    const ear = hearing()
+    const crashing = worker("one", () => Effect.die(new Error("ink")))
+    return Effect.gen(function* () {
+      const built = desk([crashing], [task("a")], { intensity: { restarts: 0, within: "1 second" } })
+      yield* elapse(Run.start(built, { id: "r1", input: "go", log }), "1 minute")
+      const told = ear.records.filter(({ message }) => message.includes("gave up on"))
+      const own = told.filter(({ fields }) => fields["event.name"] !== undefined)
+      assert.deepStrictEqual([own.length, told.length - own.length], [byObserver, byTree])
+    }).pipe(Effect.provide(options(ear, given)))
+  })
+
   it.effect("R-505 `tree` tells of a tree without runs, until its scope closes, by levels of its nodes", () => {
     const ear = hearing()
     const child = (id: string) =>

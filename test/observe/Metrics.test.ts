@@ -12,7 +12,7 @@ import parsePrometheus from "parse-prometheus-text-format"
 
 import { calls, delivers, deskWith, search, started } from "../agent/agents.ts"
 import { nodeOf, quiet, Stage } from "../fixtures/stage.ts"
-import { desk, settle, task, worker } from "../run/desks.ts"
+import { desk, elapse, settle, task, worker } from "../run/desks.ts"
 import { r1, say } from "../run/guards.ts"
 import { begin, pass } from "../run/living.ts"
 import { registry, series, text, values } from "./scrape.ts"
@@ -39,6 +39,15 @@ describe("layer", () => {
       assert.deepStrictEqual(yield* values("espalier.delegation.attempts"), { "desk d.one accepted true": 2 })
       assert.deepStrictEqual(yield* values("espalier.handoff.deliveries"), { "d.one d.one desk": 1 })
       assert.deepStrictEqual(yield* values("gen_ai.invoke_agent.duration"), { "d.one": 2 })
+    }).pipe(withMetrics())
+  )
+
+  it.effect("R-502 what happens in the tree just before its desk closes is counted", () =>
+    Effect.gen(function* () {
+      const crashing = worker("one", () => Effect.die(new Error("ink")))
+      const built = desk([crashing], [task("a")], { intensity: { restarts: 0, within: "1 second" } })
+      yield* elapse(Run.start(built, r1), "1 minute")
+      assert.deepStrictEqual(Object.values(yield* values("espalier.supervisor.escalations")), [1])
     }).pipe(withMetrics())
   )
 

@@ -9,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 
 import * as Journal from "../../journal/Journal.ts"
 import * as Dependency from "../../run/Dependency.ts"
@@ -21,6 +20,7 @@ import type { Tree } from "../../Tree.ts"
 import { Board } from "./board.ts"
 import { CardinalityGuard } from "./cardinality.ts"
 import { byKey, type Profile } from "./catalogue.ts"
+import { following } from "./following.ts"
 import { measured, type Measurement, seconds } from "./measures/measurement.ts"
 import { make as makeMeasuring } from "./measures/measuring.ts"
 import type { Memory } from "./measures/memory.ts"
@@ -85,13 +85,13 @@ export class Metering {
       const look = (path: ReadonlyArray<string>) =>
         Option.getOrUndefined(run(Effect.option(Effect.flatMap(tree.find(path), (node) => node.snapshot))))
       const measures = new TreeMeasures(snapshot(), look)
-      const watching = Stream.runForEachArray(tree.events, (events) =>
-        Effect.sync(() => {
-          for (const event of events) this.record(measures.happened(event))
-          if (measures.takeChanged()) this.board.refresh()
-        })
-      )
-      yield* Effect.forkScoped(Effect.ensuring(watching, Effect.sync(remove)), { startImmediately: true })
+      yield* following(tree, (events) => {
+        for (const event of events) this.record(measures.happened(event))
+        if (measures.takeChanged()) this.board.refresh()
+      })
+      yield* Effect.forkScoped(Effect.ensuring(Effect.exit(tree.ended), Effect.sync(remove)), {
+        startImmediately: true
+      })
     })
   }
 
