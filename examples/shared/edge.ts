@@ -3,11 +3,14 @@
  *
  * Exit codes: what the job says; 3 when it could not run, 70 for a bug, 130 when it was interrupted.
  *
+ * Who wants to see what it does says so in the environment: `ESPALIER_METRICS_PORT`, `OTEL_EXPORTER_OTLP_ENDPOINT`.
+ *
  * @since 0.1.0
  */
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Layer, Logger, Result, Schema } from "effect"
 import { type Journal, JournalSqlite } from "espalier/journal"
+import { Telemetry } from "espalier/observe"
 
 /**
  * The program could not be begun, or could not be carried on; said in one line.
@@ -56,9 +59,10 @@ export const runProgram = <A extends { readonly help: boolean }>(
     if (Result.isFailure(parsed)) return Effect.fail(new CouldNotRun({ reason: parsed.failure.message }))
     if (parsed.success.help) return Effect.as(write(process.stdout, program.help), 0)
     const journal = JournalSqlite.layerSqlite({ filename: ".espalier/journal.db" })
-    return Effect.provide(program.job(parsed.success), Layer.mergeAll(journal, NodeServices.layer)).pipe(
-      Effect.mapError(({ message }) => new CouldNotRun({ reason: message }))
-    )
+    return Effect.provide(
+      program.job(parsed.success),
+      Layer.mergeAll(journal, NodeServices.layer, Telemetry.layerConfig())
+    ).pipe(Effect.mapError(({ message }) => new CouldNotRun({ reason: message })))
   }).pipe(
     Effect.catchTag("CouldNotRun", ({ reason }) => Effect.as(write(process.stderr, `${name}: ${reason}\n`), 3)),
     Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))

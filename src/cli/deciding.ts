@@ -24,6 +24,7 @@ import { Ended, Misused, Refused } from "./failures.ts"
 import { refused as fileRefused } from "./files.ts"
 import { print, printJson } from "./printing.ts"
 import { type Named, resumeText, userName } from "./running.ts"
+import { seen } from "./seen.ts"
 
 /** Who says something, by whom it is looked up, and whether JSON was asked for. */
 export interface Speaker {
@@ -235,7 +236,7 @@ export const decide = <E>(
       ...(yield* after(id, done, { ...named, people: speaker.people }))
     }
     yield* tell(told, results[decision], json, understood)
-  }).pipe(Effect.provide(peopleOf(speaker.people)))
+  }).pipe(Effect.provide(Layer.merge(peopleOf(speaker.people), seen({ offers: false }))))
 
 /** Decides several questions of one kind. */
 export const decideAll = (
@@ -273,7 +274,7 @@ export const decideAll = (
       if (next.length > 0) yield* print(next.map(plain).join("\n"))
     }
     if (told.some(({ heard }) => heard === "refused")) return yield* new Ended({ code: 2 })
-  }).pipe(Effect.provide(peopleOf(speaker.people)))
+  }).pipe(Effect.provide(Layer.merge(peopleOf(speaker.people), seen({ offers: false }))))
 
 /** Handles a question otherwise than by deciding it. `done`: whether that has come, by what the run says now. */
 export const handle = (
@@ -309,7 +310,7 @@ export const handle = (
       ...(yield* after(id, done, { ...named, people: speaker.people }))
     }
     yield* tell(told, result, json)
-  }).pipe(Effect.provide(peopleOf(speaker.people)))
+  }).pipe(Effect.provide(Layer.merge(peopleOf(speaker.people), seen({ offers: false }))))
 
 /** What was typed, or why it cannot be understood. */
 export const understood = <A>(read: EffectResult.Result<A, Misused>): Effect.Effect<A, Misused> =>

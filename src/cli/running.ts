@@ -15,9 +15,10 @@ import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
+import * as References from "effect/References"
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -40,6 +41,7 @@ import { Stores } from "./opening.ts"
 import { complain, heading, print, printJson, table } from "./printing.ts"
 import * as Progress from "./progress.ts"
 import { demand } from "./reading.ts"
+import { seen } from "./seen.ts"
 import { status as styled } from "./table.ts"
 
 /**
@@ -125,9 +127,14 @@ const forDesk = Effect.fnUntraced(function* <A, E>(
   const journal = yield* Journal.Journal
   const stores = yield* Stores
   const context = Context.make(Journal.Journal, journal).pipe(Context.add(Artefacts, stores))
-  const logger = Logger.make((options) => progress.above(`${Logger.formatLogFmt.log(options)}\n`))
+  const logger = Logger.make((options) => {
+    // What happens in the run is shown already.
+    const event = options.fiber.getRef(References.CurrentLogAnnotations)["event.name"]
+    if (typeof event === "string" && event.startsWith("espalier.")) return
+    progress.above(`${Logger.formatLogFmt.log(options)}\n`)
+  })
   return yield* Effect.scoped(effect).pipe(
-    Effect.provide(Logger.layer([logger])),
+    Effect.provide(seen({ offers: true }).pipe(Layer.provideMerge(Logger.layer([logger])))),
     // Not merged with what is around: a desk is not to find what is there for the parser of commands.
     Effect.updateContext<never, Journal.Journal | Artefacts>(() => context)
   )

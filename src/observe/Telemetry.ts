@@ -62,13 +62,20 @@
  * @since 0.1.0
  */
 import type * as AiTelemetry from "effect/ai/Telemetry"
-import type * as Config from "effect/Config"
+import * as Config from "effect/Config"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 
 import { Given } from "../run/internal/given.ts"
 import * as EspalierTracer from "./EspalierTracer.ts"
+import { sentSignals } from "./internal/otlpEnvironment.ts"
 import * as Logs from "./Logs.ts"
 import * as Metrics from "./Metrics.ts"
+import * as Otlp from "./Otlp.ts"
+import * as Prometheus from "./Prometheus.ts"
 import type { Profile } from "./SemConv.ts"
 import * as Tracing from "./Tracing.ts"
 
@@ -105,13 +112,86 @@ export interface Options {
 export const layer = (
   options: Options = {}
 ): Layer.Layer<Metrics.Metrics | AiTelemetry.CurrentSpanTransformer, Config.ConfigError> => {
-  const given = new Given("Telemetry.layer")
-  given.record("options", options, ["profile", "traces", "models", "metrics", "logs"])
+  const { logs, metrics, traces } = partsOf("Telemetry.layer", options)
+  return Layer.mergeAll(traces, metrics, logs)
+}
+
+const partsOf = (where: string, options: Options) => {
+  new Given(where).record("options", options, ["profile", "traces", "models", "metrics", "logs"])
   const { logs, metrics, models, profile, traces } = options
-  return Layer.mergeAll(
-    Tracing.layer({ ...traces, profile }),
-    EspalierTracer.layer({ ...models, profile }),
-    Metrics.layer({ ...metrics, profile }),
-    Logs.layer(logs)
+  return {
+    traces: Layer.mergeAll(Tracing.layer({ ...traces, profile }), EspalierTracer.layer({ ...models, profile })),
+    metrics: Metrics.layer({ ...metrics, profile }),
+    logs: Logs.layer(logs)
+  }
+}
+
+/** Where metrics are offered, if anybody asked for that. */
+const metricsPort = Config.Int("ESPALIER_METRICS_PORT").pipe(Config.option)
+
+/**
+ * What the environment asks for, and nothing where it asks for nothing: then no run is observed.
+ *
+ * **Details**
+ *
+ * - Traces, metrics and logs that `OTEL_EXPORTER_OTLP_ENDPOINT` and its like have sent somewhere, see `Otlp.layerConfig`.
+ * - `ESPALIER_METRICS_PORT`: at `http://127.0.0.1:PORT/metrics` metrics are offered, 0 to 65535; 0 is any that is free, which is logged.
+ * - `options`: as of {@link layer}, of what is asked for. `offers`: whether the port is looked at. Default true.
+ *
+ * **When to use**
+ *
+ * For a program whose users say by its environment whether they want to see it. The command `espalier` does so.
+ *
+ * **Gotchas**
+ *
+ * - Throws a `RangeError` that names the option when a value does not hold, or when there is no such option.
+ * - Fails with a `ConfigError` when a variable cannot be read, and with `PrometheusUnavailable` when the port cannot be had.
+ * - Needs Node and `fetch`.
+ *
+ * **Example** (A program that nobody wants to see)
+ *
+ * ```ts
+ * import { ConfigProvider, Effect } from "effect"
+ * import { Telemetry } from "espalier/observe"
+ * import { Observer } from "espalier/run"
+ *
+ * const environment = ConfigProvider.layer(ConfigProvider.fromUnknown({}))
+ * const observers = Observer.all.pipe(Effect.provide(Telemetry.layerConfig()), Effect.provide(environment))
+ * await Effect.runPromise(observers) // => []
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerConfig = (
+  options: Options & { readonly offers?: boolean | undefined } = {}
+): Layer.Layer<never, Config.ConfigError | Prometheus.PrometheusUnavailable> => {
+  const { offers = true, ...own } = options
+  const given = new Given("Telemetry.layerConfig")
+  if (typeof offers !== "boolean") given.refuse("offers", "true or false", offers)
+  const parts = partsOf("Telemetry.layerConfig", own)
+  return Layer.unwrap(
+    Effect.gen(function* () {
+      const sent = yield* sentSignals
+      const port = offers ? yield* metricsPort : Option.none()
+      if (sent.size === 0 && Option.isNone(port)) return Layer.empty
+      if (Option.isSome(port) && !(port.value >= 0 && port.value <= 65_535)) {
+        const message = `ESPALIER_METRICS_PORT must be a whole number from 0 to 65535, got ${port.value}`
+        return yield* Effect.fail(new Config.ConfigError(new ConfigProvider.SourceError({ message })))
+      }
+      let told: Layer.Layer<never, Config.ConfigError | Prometheus.PrometheusUnavailable> = Layer.empty
+      if (sent.has("traces")) told = Layer.merge(told, parts.traces)
+      if (sent.has("metrics") || Option.isSome(port)) told = Layer.merge(told, parts.metrics)
+      if (sent.has("logs")) told = Layer.merge(told, parts.logs)
+      if (Option.isSome(port)) told = Layer.merge(told, offered(port.value))
+      return told.pipe(Layer.provideMerge(Otlp.layerConfig()), Layer.provide(FetchHttpClient.layer))
+    })
   )
 }
+
+const offered = (port: number): Layer.Layer<never, Prometheus.PrometheusUnavailable> =>
+  Layer.effectDiscard(
+    Effect.flatMap(Prometheus.serve({ port }), ({ url }) =>
+      port === 0 ? Effect.logInfo(`Metrics are offered at ${url}`) : Effect.void
+    )
+  )

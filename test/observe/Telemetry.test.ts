@@ -1,11 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger, Metric, References } from "effect"
+import { ConfigProvider, Effect, Exit, Fiber, Layer, Logger, Metric, References } from "effect"
 import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Telemetry } from "espalier/observe"
-import { Dependency } from "espalier/run"
+import { Dependency, Observer, Run } from "espalier/run"
 
 import { calls, delivers, deskWith, search, started } from "../agent/agents.ts"
+import { withNetwork } from "../fixtures/real.ts"
+import { desk, gate, task, worker } from "../run/desks.ts"
+import { r1 } from "../run/guards.ts"
 import { attributesOf, collecting, ownMetrics } from "./spans.ts"
 
 describe("Telemetry.layer", () => {
@@ -37,10 +40,68 @@ describe("Telemetry.layer", () => {
     }
   )
 
+  const inEnvironment = (env: Readonly<Record<string, string>>) => ConfigProvider.layer(ConfigProvider.fromUnknown(env))
+
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:1" }
+
+  it.effect.each([
+    ["nothing", {}, 0],
+    ["all three signals", endpoint, 3],
+    ["one signal", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://127.0.0.1:1/v1/traces" }, 1],
+    ["a signal less", { ...endpoint, OTEL_LOGS_EXPORTER: "none" }, 2],
+    ["nothing at all", { ...endpoint, OTEL_SDK_DISABLED: "true" }, 0],
+    ["metrics that are fetched", { ESPALIER_METRICS_PORT: "0" }, 1]
+  ] as const)("R-501 R-502 R-505 the environment asks for %s", ([, env, observers]) =>
+    Effect.gen(function* () {
+      assert.lengthOf(yield* Observer.all, observers)
+    }).pipe(Effect.provide(Telemetry.layerConfig()), Effect.provide(inEnvironment(env)), ownMetrics)
+  )
+
+  it.effect.each([
+    ["-1", /from 0 to 65535, got -1/],
+    ["many", /ESPALIER_METRICS_PORT/]
+  ] as const)("R-502 a port %s is refused", ([port, expected]) =>
+    Effect.gen(function* () {
+      const env = inEnvironment({ ESPALIER_METRICS_PORT: port })
+      const error = yield* Effect.flip(Effect.provide(Effect.provide(Effect.void, Telemetry.layerConfig()), env))
+      assert.strictEqual(error._tag, "ConfigError")
+      assert.match(error.message, expected)
+    })
+  )
+
+  withNetwork("R-502 metrics are offered while a run goes on, and no longer", () =>
+    Effect.gen(function* () {
+      const told: Array<string> = []
+      const logger = Logger.make<unknown, void>(({ message }) => void told.push(String(message)))
+      const open = gate()
+      const slow = worker("one", () => Effect.as(open.wait, "done"))
+      const url = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const run = yield* Effect.forkChild(Run.start(desk([slow], [task("a")]), r1))
+          yield* open.reached
+          const url = /http:\S+/.exec(told.join(" "))?.[0] ?? ""
+          const text = yield* Effect.promise(() => fetch(url).then((response) => response.text()))
+          assert.match(text, /espalier_task_count\{[^}]*espalier_task_state="running"[^}]*\} 1/)
+          yield* open.open
+          yield* Fiber.join(run)
+          return url
+        }).pipe(
+          Effect.provide(Telemetry.layerConfig()),
+          Effect.provide(inEnvironment({ ESPALIER_METRICS_PORT: "0" })),
+          Effect.provide([Journal.layerMemory, Logger.layer([logger])]),
+          ownMetrics
+        )
+      )
+      const gone = yield* Effect.exit(Effect.tryPromise(() => fetch(url)))
+      assert.isTrue(Exit.isFailure(gone))
+    })
+  )
+
   it("R-501 a wrong option is named, with the part that it is of", () => {
     assert.throws(() => Telemetry.layer({ trace: {} } as never), /trace/)
     assert.throws(() => Telemetry.layer({ traces: { maxSpans: 0 } }), /Tracing.*maxSpans/)
     assert.throws(() => Telemetry.layer({ metrics: { maxSeries: 0 } }), /Metrics.*maxSeries/)
+    assert.throws(() => Telemetry.layerConfig({ offers: 1 } as never), /Telemetry\.layerConfig.*offers/)
     assert.throws(() => Telemetry.layer({ models: { room: 0 } }), /EspalierTracer.*room/)
   })
 })

@@ -116,6 +116,16 @@ const merged = (options: Options): Read<Options> =>
     }
   })
 
+const isDisabled = Effect.map(variable("OTEL_SDK_DISABLED", Config.Boolean), (disabled) => disabled === true)
+
+/** Which signals the environment has sent somewhere. */
+export const sentSignals: Read<ReadonlySet<Signal>> = Effect.gen(function* () {
+  const found = new Set<Signal>()
+  if (yield* isDisabled) return found
+  for (const signal of signals) if ((yield* signalOf(signal, {})) !== false) found.add(signal)
+  return found
+})
+
 /** @since 0.1.0 */
 export const fromEnvironment = (
   where: string,
@@ -124,7 +134,7 @@ export const fromEnvironment = (
   // What the code says is looked at by itself: there, what does not hold is a mistake in the program.
   settingsOf(where, { ...options, endpoint: options.endpoint ?? "http://localhost" })
   return Effect.gen(function* () {
-    if ((yield* variable("OTEL_SDK_DISABLED", Config.Boolean)) === true) return OtlpExporter.layerFlusher
+    if (yield* isDisabled) return OtlpExporter.layerFlusher
     const all = yield* merged(options)
     if (signals.every((signal) => all.signals?.[signal] === false)) return OtlpExporter.layerFlusher
     const settings = Result.try(() => settingsOf("OTEL_*", all))
