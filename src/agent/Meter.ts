@@ -54,18 +54,16 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 
 import type * as Journal from "../journal/Journal.ts"
 import { tableOf } from "../run/internal/text.ts"
 import * as Run from "../run/Run.ts"
 import type * as RunEvent from "../run/RunEvent.ts"
+import { callOf, CallSums, tokensOf } from "./internal/callSums.ts"
 import { domainOf, headsOf, rowsOf } from "./internal/meterRows.ts"
-import { amountOf, unitsOf } from "./internal/money.ts"
 import { UnderWay } from "./internal/underWay.ts"
-import * as ModelCall from "./ModelCall.ts"
+import type * as ModelCall from "./ModelCall.ts"
 
 /**
  * Sums over calls.
@@ -138,59 +136,33 @@ export interface Table {
   readonly calls: ReadonlyArray<CallRow>
 }
 
-const readCall = Schema.decodeUnknownOption(ModelCall.Call)
-
 const rowOf = (event: RunEvent.RunEvent): CallRow | undefined => {
   if (event._tag !== "Spent" || event.what !== "model") return undefined
-  const { at, dispatch, facts, task, usage, worker } = event
-  const call = Option.getOrUndefined(readCall(facts))
-  const tokens = call === undefined ? (usage.tokens ?? 0) : ModelCall.tokensOf(call.usage)
+  const { at, dispatch, task, worker } = event
+  const call = callOf(event)
+  const tokens = tokensOf(call, event)
   return { at, task, dispatch, worker, tokens, ...(call === undefined ? {} : { call }) }
 }
 
-const add = (one: number, other: number): number => Math.min(one + other, Number.MAX_SAFE_INTEGER)
-
 class Sums {
-  readonly counts = {
-    calls: 0,
-    answered: 0,
-    failed: 0,
-    interrupted: 0,
-    unread: 0,
-    cutOff: 0,
-    swaps: 0,
-    unpriced: 0,
-    estimated: 0
-  }
-  readonly tokens = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, total: 0 }
-  readonly units = new Map<string, bigint>()
+  readonly sums = new CallSums()
+  readonly counts = { answered: 0, interrupted: 0, failed: 0, unread: 0, cutOff: 0, swaps: 0 }
 
   add({ call, tokens }: CallRow): void {
     const { counts } = this
-    counts.calls += 1
-    this.tokens.total = add(this.tokens.total, tokens)
+    this.sums.add(call, tokens)
     if (call === undefined) {
       counts.unread += 1
-      counts.unpriced += 1
       return
     }
     if (call.end === "answered" || call.end === "interrupted") counts[call.end] += 1
     else counts.failed += 1
     if (call.attempt > 1) counts.swaps += 1
-    if (call.estimated === true) counts.estimated += 1
-    for (const kind of ["input", "output", "cacheRead", "cacheWrite", "reasoning"] as const) {
-      this.tokens[kind] = add(this.tokens[kind], call.usage[kind] ?? 0)
-    }
-    const { cost, currency } = call
-    if (cost === undefined || currency === undefined) counts.unpriced += 1
-    else this.units.set(currency, (this.units.get(currency) ?? 0n) + unitsOf(cost)) // E2
   }
 
   get totals(): Totals {
-    const costs = [...this.units]
-      .map(([currency, units]) => ({ currency, cost: amountOf(units) }))
-      .toSorted((one, other) => (one.currency < other.currency ? -1 : 1))
-    return { ...this.counts, tokens: { ...this.tokens }, costs }
+    const { calls, costs, estimated, tokens, unpriced } = this.sums
+    return { calls, ...this.counts, unpriced, estimated, tokens, costs }
   }
 }
 

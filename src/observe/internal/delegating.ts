@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { callOf } from "../../agent/internal/callSums.ts"
 import { modelEffect } from "../../agent/internal/endings.ts"
 import { domainOf } from "../../agent/internal/meterRows.ts"
 import { applyEvent, type Draft } from "../../run/internal/apply.ts"
@@ -12,7 +13,6 @@ import type { Node } from "../Delegation.ts"
 import { Causes, isInside } from "./causes.ts"
 import { Order } from "./order.ts"
 import { Section, type Group } from "./section.ts"
-import { callOf } from "./totals.ts"
 import { grown, outcomeOfTask, type Said, Twig } from "./twig.ts"
 
 type Outcome = Node["outcome"]

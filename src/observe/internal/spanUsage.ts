@@ -5,10 +5,9 @@
  *
  * @since 0.1.0
  */
-import { amountOf, unitsOf } from "../../agent/internal/money.ts"
+import { callOf, Money } from "../../agent/internal/callSums.ts"
 import type { Of } from "../../run/RunEvent.ts"
 import { espalier } from "../SemConv.ts"
-import { callOf } from "./totals.ts"
 
 /** The sums of one span. */
 class Used {
@@ -16,7 +15,7 @@ class Used {
   private output = 0
   private unknown = 0
   private unpriced = 0
-  private readonly units = new Map<string, bigint>()
+  private readonly money = new Money()
 
   add(call: ReturnType<typeof callOf>): void {
     if (call === undefined || call.estimated === true) {
@@ -28,18 +27,18 @@ class Used {
     this.output += output
     const { cost, currency } = call
     if (cost === undefined || currency === undefined) this.unpriced += 1
-    else this.units.set(currency, (this.units.get(currency) ?? 0n) + unitsOf(cost))
+    else this.money.add(cost, currency)
   }
 
   /** Money of several currencies is no sum. */
   get attributes(): Readonly<Record<string, string | number>> {
-    const [first, ...others] = this.units
+    const [first, ...others] = this.money.costs
     return {
       [espalier.usageInputTokens]: this.input,
       [espalier.usageOutputTokens]: this.output,
       ...(first === undefined || others.length > 0
         ? {}
-        : { [espalier.usageCost]: amountOf(first[1]), [espalier.costCurrency]: first[0] }),
+        : { [espalier.usageCost]: first.cost, [espalier.costCurrency]: first.currency }),
       ...(this.unknown === 0 ? {} : { [espalier.usageUnknownCalls]: this.unknown }),
       ...(this.unpriced === 0 ? {} : { [espalier.usageUnpricedCalls]: this.unpriced })
     }
