@@ -69,7 +69,7 @@ import type * as Budget from "./Budget.ts"
 import { contextOf, freshName, observersIn, withOnly } from "./internal/observers.ts"
 import type { Office } from "./Office.ts"
 import type { ErrorKind } from "./Result.ts"
-import type { DispatchEnd, Purpose, RunEvent } from "./RunEvent.ts"
+import type { Decision, DispatchEnd, Purpose, RunEvent } from "./RunEvent.ts"
 
 /**
  * Why somebody begins to carry a run out.
@@ -143,20 +143,14 @@ export interface Ended {
  * - `Attempt`: one try of a dispatch. `waitMillis`: how long it has waited for a free member of the worker's pool.
  * - `Choice`: somebody is asked for a route or a plan. `candidates`: how many could be chosen, where that is known.
  * - `Tool`: a model's call of a tool that is made; one that is recorded is not made again. `call`: its id, which the model gave it.
+ *   `of`: the try that it is made in.
  * - `Decision`: somebody says what is to become of a review.
  *
  * @category models
  * @since 0.1.0
  */
 export type Work =
-  | {
-      readonly _tag: "Attempt"
-      readonly task: string
-      readonly dispatch: string
-      readonly worker: string
-      readonly attempt: number
-      readonly waitMillis: number
-    }
+  | Attempt
   | {
       readonly _tag: "Choice"
       readonly consult: string
@@ -169,8 +163,24 @@ export type Work =
       readonly tool: string
       readonly call: string
       readonly description?: string | undefined
+      readonly of?: Attempt | undefined
     }
-  | { readonly _tag: "Decision"; readonly review: string }
+  | { readonly _tag: "Decision"; readonly review: string; readonly decision: Decision }
+
+/**
+ * One try of a dispatch, see {@link Work}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Attempt {
+  readonly _tag: "Attempt"
+  readonly task: string
+  readonly dispatch: string
+  readonly worker: string
+  readonly attempt: number
+  readonly waitMillis: number
+}
 
 /**
  * What an observer does about work: it is the work itself, or the work with something around it.

@@ -66,7 +66,13 @@ describe("what was used", () => {
         assert.strictEqual(attributesOf(span!)["espalier.cost.currency"], "EUR")
         assert.deepStrictEqual(told(span, "gen_ai.usage."), {}, name)
       }
-      for (const tool of named(spans, "execute_tool")) assert.deepStrictEqual(told(tool, "espalier.usage."), {})
+      const tools = named(spans, "execute_tool")
+      assert.lengthOf(tools, 2)
+      for (const tool of tools) {
+        assert.deepStrictEqual(told(tool, "espalier.usage."), {})
+        assert.strictEqual(attributesOf(tool)["gen_ai.agent.name"], "one")
+        assert.deepStrictEqual(told(tool, "espalier.task."), { "espalier.task.id": "a", "espalier.task.attempt": 1 })
+      }
     })
   })
 

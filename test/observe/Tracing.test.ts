@@ -105,6 +105,7 @@ describe("Tracing", () => {
       const decide = spans.find(({ name }) => name === "espalier.review decide")
       assert.strictEqual(Option.getOrUndefined(decide!.parent)?.spanId, request?.spanId)
       assert.strictEqual(attributesOf(decide!)["espalier.review.wait_time"], 0)
+      assert.strictEqual(attributesOf(decide!)["espalier.review.decision"], "approved")
       const before = spans.length
       yield* Run.resume(asked, "r1", { log: false })
       assert.include(linksOf(spans[before]!), `decided_by ${decide?.spanId}`)

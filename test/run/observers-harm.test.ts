@@ -302,7 +302,7 @@ describe("nobody", () => {
     Effect.gen(function* () {
       assert.strictEqual(yield* attended("r1", Effect.succeed), nobody)
       const work = Effect.succeed(1)
-      const decision = { _tag: "Decision", review: "r1/review/1" } as const
+      const decision = { _tag: "Decision", review: "r1/review/1", decision: "approve" } as const
       assert.strictEqual(
         nobody.around(decision, work, () => ({ outcome: "accepted" })),
         work

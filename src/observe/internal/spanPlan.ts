@@ -12,8 +12,9 @@
  * @since 0.1.0
  */
 import type { Beginning, Ended, Known, Work } from "../../run/Observer.ts"
-import type { Of, PlannedTask, RunEvent, WorkerHealth } from "../../run/RunEvent.ts"
+import type { Of, PlannedTask, ReviewKind, RunEvent, WorkerHealth } from "../../run/RunEvent.ts"
 import { type Attributes, errorTypeOfOutcome, espalier, links, operations, spanName, value } from "../SemConv.ts"
+import { decisionOf } from "./decisions.ts"
 import * as budget from "./spanBudget.ts"
 import { type Link, Segments } from "./spanSegments.ts"
 import { SpanUsage } from "./spanUsage.ts"
@@ -140,7 +141,7 @@ export class SpanPlan {
   private readonly orders = new Map<string, Order>()
   private readonly reviews = new Map<
     string,
-    { readonly at: number; readonly kind: string; readonly trace: string | undefined }
+    { readonly at: number; readonly kind: ReviewKind; readonly trace: string | undefined }
   >()
   /** What is open, each with what it is below, in the order in which it was opened. */
   private readonly open = new Map<string, string>()
@@ -305,7 +306,14 @@ export class SpanPlan {
           [this.names.operationName]: operations.executeTool,
           [this.names.toolName]: work.tool,
           [this.names.toolType]: "function",
-          [this.names.toolCallId]: work.call
+          [this.names.toolCallId]: work.call,
+          ...(work.of === undefined
+            ? {}
+            : {
+                [this.names.agentName]: placeOf(work.of.worker)[1],
+                [espalier.taskId]: work.of.task,
+                [espalier.taskAttempt]: work.of.attempt
+              })
         }
         return { ops: [this.make(id, undefined, spanName.executeTool(work.tool), attributes)], id, within: id }
       }
@@ -314,6 +322,7 @@ export class SpanPlan {
         const asked = this.reviews.get(work.review)
         const attributes = {
           [espalier.reviewId]: work.review,
+          [espalier.reviewDecision]: decisionOf(work.decision, asked?.kind),
           ...(asked === undefined ? {} : { [espalier.reviewKind]: value(asked.kind) })
         }
         const answers = asked?.trace === undefined ? [] : [{ type: links.answers, to: { trace: asked.trace } }]

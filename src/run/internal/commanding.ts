@@ -482,7 +482,11 @@ export const decide = (
     return attended(run, (observing) => {
       if (observing.isNobody) return command(options?.office, run, decision)
       const traced = Effect.flatMap(currentTrace, (trace) => command(options?.office, run, { ...decision, ...trace }))
-      const seen = observing.around({ _tag: "Decision", review: decision.review }, traced, endOf)
+      const seen = observing.around(
+        { _tag: "Decision", review: decision.review, decision: decision.decision },
+        traced,
+        endOf
+      )
       // What is known of the question is of use to who looks at the answer, and no condition for it.
       return Effect.andThen(Effect.ignore(foldRun(run, observing.recall)), seen)
     })

@@ -112,7 +112,13 @@ export class Observing {
     if (around.length === 0) return effect
     const means = (exit: Exit.Exit<A, E>): Ended =>
       Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? interrupted() : ended(exit)
-    const inside: Around = (work, effect, ended) => this.around(work, effect, ended, within)
+    const inside: Around = (inner, effect, ended) =>
+      this.around(
+        inner._tag === "Tool" && work._tag === "Attempt" ? { ...inner, of: work } : inner,
+        effect,
+        ended,
+        within
+      )
     return Effect.contextWith((outer: Context.Context<never>) => {
       const handing = Effect.contextWith((inner: Context.Context<never>) =>
         Effect.provideService(

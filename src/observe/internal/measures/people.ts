@@ -8,20 +8,12 @@
  *
  * @since 0.1.0
  */
-import type { Decision, Of } from "../../../run/RunEvent.ts"
+import type { Of } from "../../../run/RunEvent.ts"
+import { decisionOf } from "../decisions.ts"
 import { attribute as a, word } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds } from "./measurement.ts"
 import type { Memory } from "./memory.ts"
 import type { OpenReview } from "./openWork.ts"
-
-const said: Readonly<Record<Decision, string>> = {
-  approve: "approved",
-  reject: "rejected",
-  retry: "retried",
-  "accept-partial": "accepted_partial",
-  answer: "responded",
-  edit: "edited"
-}
 
 const risks: ReadonlySet<unknown> = new Set(["low", "medium", "high"])
 
@@ -54,8 +46,7 @@ const closed = (
 
 const decided = (event: Of<"ReviewDecided">, review: OpenReview, before: Memory): ReadonlyArray<Measurement> => {
   if (event.grant !== undefined) return closed(review, event.at, "auto", "policy", before)
-  const rerouted = review.event.kind === "routing" && event.decision === "answer"
-  return closed(review, event.at, rerouted ? "rerouted" : said[event.decision], "human", before)
+  return closed(review, event.at, decisionOf(event.decision, review.event.kind), "human", before)
 }
 
 /** @since 0.1.0 */
