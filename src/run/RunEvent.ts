@@ -243,6 +243,7 @@ export const Decided = Schema.TaggedStruct("Decided", {
  * **Details**
  *
  * - `error`: kind `malformed` when the answer was none of those that were allowed.
+ * - `late`: nobody answered in time.
  *
  * @category models
  * @since 0.1.0
@@ -252,6 +253,7 @@ export const DecisionFailed = Schema.TaggedStruct("DecisionFailed", {
   consult: Schema.String,
   subject: Schema.String,
   error: ErrorInfo,
+  late: Schema.optionalKey(Schema.Literal(true)),
   usage: Schema.optionalKey(Usage),
   note
 })
