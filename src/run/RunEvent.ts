@@ -62,6 +62,7 @@ import * as Schema from "effect/Schema"
 import { Reference } from "../journal/Reference.ts"
 import { Tier } from "./Autonomy.ts"
 import { EffectIntended, EffectQuarantined, EffectSettled, Spent } from "./internal/effectEvents.ts"
+import { Count } from "./internal/fields.ts"
 import {
   GrantGiven,
   GrantRevoked,
@@ -323,6 +324,8 @@ export const Reused = Schema.TaggedStruct("Reused", {
 /**
  * **Details**
  *
+ * - `inputBytes`: how many bytes of UTF-8 its inputs take as JSON, references and results of other tasks apart. Old journals do
+ *   not have it.
  * - `grant`: the review in which a person let it be given. It is used up by this.
  *
  * @category models
@@ -334,6 +337,7 @@ export const Dispatched = Schema.TaggedStruct("Dispatched", {
   dispatch,
   worker,
   contract: Schema.Int,
+  inputBytes: Schema.optionalKey(Count),
   digest: Schema.optionalKey(Schema.String),
   reserved: Schema.optionalKey(Usage),
   limits: Schema.optionalKey(Usage),

@@ -83,6 +83,7 @@ const reported: Table["Reported"] = ({ at, attempts, dispatch, outcome, result, 
     attempt: attempts,
     latency_ms: workedOn(memory.orders.get(dispatch), at),
     ...used(result.usage),
+    input_size: memory.orders.get(dispatch)?.inputBytes,
     output_size: sizeOf(result.output, result.outputRef),
     outcome: word(outcome),
     confidence: result.confidence
@@ -240,13 +241,13 @@ export const table: Table = {
     worker,
     more: () => ({ of })
   }),
-  Dispatched: ({ contract, dispatch, task, worker }) => ({
+  Dispatched: ({ contract, dispatch, inputBytes, task, worker }) => ({
     level: "Debug",
     name: "espalier.dispatch.given",
     message: `${dispatch} was given to ${worker}`,
     task,
     worker,
-    more: () => ({ dispatch, contract })
+    more: () => ({ dispatch, contract, input_size: inputBytes })
   }),
   AttemptFailed: ({ attempt, dispatch, kind, note, task, waitMillis, worker }) => ({
     level: "Warn",
