@@ -34,6 +34,7 @@ import * as Schema from "effect/Schema"
 import * as Failure from "../Failure.ts"
 import { Cost, Count } from "../run/internal/fields.ts"
 import type * as Result from "../run/Result.ts"
+import { errorTypes } from "./internal/errorTypes.ts"
 
 /** @since 0.1.0 */
 export interface Tokens extends Schema.Schema.Type<typeof Tokens> {}
@@ -84,6 +85,7 @@ export interface Call extends Schema.Schema.Type<typeof Call> {}
  * - `finish`: why the model stopped; only with an answer. `requestId`: by which its provider knows the call.
  * - `estimated`: the provider did not say what was used; `usage` is what was set aside. Absent = it said.
  * - `cost`, `currency`: both or neither; neither = the price is not known.
+ * - `errorType`: what it failed of, as `error.type` of its span says it. Absent = it has not failed, or is older than this field.
  * - `reason`: why it failed, in short.
  *
  * @category models
@@ -95,6 +97,7 @@ export const Call = Schema.Struct({
   step: Count,
   attempt: Count,
   end: End,
+  errorType: Schema.optionalKey(Schema.Literals(errorTypes)),
   finish: Schema.optionalKey(Response.FinishReason),
   requestId: Schema.optionalKey(Schema.String),
   usage: Tokens,

@@ -46,8 +46,8 @@ import * as Schema from "effect/Schema"
 
 import { buckets } from "./internal/buckets.ts"
 
+export * from "../agent/internal/errorTypes.ts"
 export * from "./internal/buckets.ts"
-export * from "./internal/errorTypes.ts"
 export * from "./internal/ownNames.ts"
 
 /**

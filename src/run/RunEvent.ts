@@ -62,6 +62,7 @@ import * as Schema from "effect/Schema"
 import { Reference } from "../journal/Reference.ts"
 import { Tier } from "./Autonomy.ts"
 import { EffectIntended, EffectQuarantined, EffectSettled, Spent } from "./internal/effectEvents.ts"
+import { Count } from "./internal/fields.ts"
 import {
   GrantGiven,
   GrantRevoked,
@@ -243,6 +244,7 @@ export const Decided = Schema.TaggedStruct("Decided", {
  * **Details**
  *
  * - `error`: kind `malformed` when the answer was none of those that were allowed.
+ * - `late`: nobody answered in time.
  *
  * @category models
  * @since 0.1.0
@@ -252,6 +254,7 @@ export const DecisionFailed = Schema.TaggedStruct("DecisionFailed", {
   consult: Schema.String,
   subject: Schema.String,
   error: ErrorInfo,
+  late: Schema.optionalKey(Schema.Literal(true)),
   usage: Schema.optionalKey(Usage),
   note
 })
@@ -321,6 +324,8 @@ export const Reused = Schema.TaggedStruct("Reused", {
 /**
  * **Details**
  *
+ * - `inputBytes`: how many bytes of UTF-8 its inputs take as JSON, references and results of other tasks apart. Old journals do
+ *   not have it.
  * - `grant`: the review in which a person let it be given. It is used up by this.
  *
  * @category models
@@ -332,6 +337,7 @@ export const Dispatched = Schema.TaggedStruct("Dispatched", {
   dispatch,
   worker,
   contract: Schema.Int,
+  inputBytes: Schema.optionalKey(Count),
   digest: Schema.optionalKey(Schema.String),
   reserved: Schema.optionalKey(Usage),
   limits: Schema.optionalKey(Usage),

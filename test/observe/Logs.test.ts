@@ -57,8 +57,9 @@ describe("Logs.layer", () => {
   it.effect("R-505 tells the run as it goes, with what R-505 asks for, at the times of its events", () => {
     const ear = hearing()
     const slow = worker("one", () => Effect.as(Effect.sleep("2 seconds"), "done"))
+    const given = task("a", { input: () => ({ text: "é" }) })
     return Effect.gen(function* () {
-      yield* elapse(Run.start(desk([slow], [task("a")]), start), "2 seconds")
+      yield* elapse(Run.start(desk([slow], [given]), start), "2 seconds")
       assert.deepStrictEqual(events(ear), [
         "espalier.run.started",
         "espalier.dispatch.reported",
@@ -72,6 +73,7 @@ describe("Logs.layer", () => {
       assert.strictEqual(fields["worker"], "d.one")
       assert.strictEqual(fields["attempt"], 1)
       assert.strictEqual(fields["latency_ms"], 2_000)
+      assert.strictEqual(fields["input_size"], 13)
       assert.strictEqual(fields["output_size"], 6)
       assert.strictEqual(fields["outcome"], "accepted")
       assert.strictEqual(fields["at"], 2_000)

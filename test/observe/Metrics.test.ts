@@ -376,7 +376,7 @@ describe("tree", () => {
       assert.strictEqual(inner(yield* values("espalier.supervisor.restart.left")), 3)
       assert.deepStrictEqual(yield* values("espalier.supervisor.restarts"), {
         "root/inner worker one_for_one crash": 1,
-        "root/inner worker one_for_one invalid_output": 1
+        "root/inner worker one_for_one contract_violation": 1
       })
       assert.strictEqual((yield* values("espalier.supervisor.child.count"))["root/inner running"], 2)
       const [lifetime] = (yield* Metric.snapshot).filter(({ id }) => id === "espalier.supervisor.child.lifetime")

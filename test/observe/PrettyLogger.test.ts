@@ -152,7 +152,7 @@ describe("PrettyLogger", () => {
         yield* Run.start(desk([one], [task("a")]), { id: "r1", input: "go", log: false })
         assert.deepStrictEqual(people, [
           "09:30:00.120Z INFO  -                  the run of desk 1 began\n    run_id=r1 input_size=4 desk=desk version=1 tier=medium tasks=1",
-          "09:30:00.120Z INFO  d.one              r1/a/1 of d.one: accepted\n    run_id=r1 task=a attempt=1 latency_ms=0 output_size=6 outcome=accepted dispatch=r1/a/1 confidence=1",
+          "09:30:00.120Z INFO  d.one              r1/a/1 of d.one: accepted\n    run_id=r1 task=a attempt=1 latency_ms=0 input_size=2 output_size=6 outcome=accepted dispatch=r1/a/1 confidence=1",
           "09:30:00.120Z INFO  -                  the run is completed: accepted\n    run_id=r1 outcome=completed desk=desk stop_reason=accepted degraded=false elapsed_ms=0"
         ])
         const lines = programs.map((text) => JSON.parse(text))

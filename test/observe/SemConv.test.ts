@@ -332,6 +332,72 @@ describe("SemConv", () => {
     )
   })
 
+  describe("errorTypeOfEnd", () => {
+    it("D103 says of an end what it is, and nothing of what people did not let be done", () => {
+      assert.deepStrictEqual(
+        [
+          SemConv.errorTypeOfEnd({ outcome: "timed-out", kind: "exhausted" }),
+          SemConv.errorTypeOfEnd({ outcome: "denied", kind: "denied" }),
+          SemConv.errorTypeOfEnd({ outcome: "denied" }),
+          SemConv.errorTypeOfEnd({ outcome: "failed" }),
+          SemConv.errorTypeOfEnd({ outcome: "suspended", kind: "denied" })
+        ],
+        ["timeout", "denied", undefined, "_OTHER", undefined]
+      )
+    })
+
+    it("D103 is blind to what nobody is to blame for in an order", () => {
+      const result = {
+        status: "failed",
+        confidence: 0,
+        error: { kind: "denied", reason: "no" },
+        evidence: [],
+        usage: {},
+        missing: []
+      } as const
+      const type = (review?: string) =>
+        SemConv.errorTypeOfEnd(SemConv.endOfOrder({ outcome: "denied", result, review }))
+      assert.deepStrictEqual([type(), type("r1/review/1")], ["denied", undefined])
+      const choice = SemConv.endOfChoice({ error: { kind: "transient", reason: "late" }, late: true })
+      assert.strictEqual(SemConv.errorTypeOfEnd(choice), "timeout")
+    })
+  })
+
+  describe("errorTypeOfTool", () => {
+    it("R-502 says that the tool failed where nothing else is known, and else what", () => {
+      assert.deepStrictEqual(
+        Result.ErrorKind.literals.map((kind) => SemConv.errorTypeOfTool({ outcome: "failed", kind })),
+        ["tool_failed", "tool_failed", "oversized", "contract_violation", "denied", "budget_exceeded", "crash"]
+      )
+      assert.isUndefined(SemConv.errorTypeOfTool({ outcome: "denied" }))
+      assert.isUndefined(SemConv.errorTypeOfTool({ outcome: "accepted" }))
+    })
+  })
+
+  describe("errorTypeOfRun", () => {
+    it("D103 is only of a run that failed, and not for people who stopped it, rejected it or said nothing", () => {
+      const of = (status: RunEvent.RunEnd) =>
+        RunEvent.StopReason.literals.map((stopReason) => [stopReason, SemConv.errorTypeOfRun({ status, stopReason })])
+      for (const status of ["completed", "partial", "cancelled"] as const) {
+        assert.isTrue(of(status).every(([, type]) => type === undefined))
+      }
+      assert.deepStrictEqual(Object.fromEntries(of("failed")), {
+        accepted: "_OTHER",
+        empty: "_OTHER",
+        "budget-exceeded": "budget_exceeded",
+        deadline: "timeout",
+        "no-ready-task": "_OTHER",
+        "no-eligible-worker": "_OTHER",
+        "loop-detected": "loop_detected",
+        "stop-requested": undefined,
+        "rejected-by-reviewer": undefined,
+        "escalation-expired": undefined,
+        "untrusted-state": "_OTHER",
+        "root-gave-up": "restart_intensity"
+      })
+    })
+  })
+
   it.effect("names of our own are one for each value, in small letters, and below espalier", () =>
     Effect.sync(() => {
       const all = Object.values(SemConv.espalier)

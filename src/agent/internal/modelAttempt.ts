@@ -26,6 +26,7 @@ import type { CallOptions, Member, Provided } from "../Models.ts"
 import { OutputLimit } from "../OutputLimit.ts"
 import { PartialUsage } from "../PartialUsage.ts"
 import { CallNotes } from "./callNotes.ts"
+import { errorTypeOfCall, errorTypeOfExit } from "./errorTypeOfExit.ts"
 import { marked, portable, type Target } from "./portable.ts"
 
 /** A model did not answer. */
@@ -191,6 +192,7 @@ export const attempt = <G extends Generated, R>(
       let sentAt: number | undefined
       const notes: CallNotes = { late: false, reported: undefined }
       let error: AiError.AiError | undefined
+      let generated: Exit.Exit<unknown, unknown> | undefined
 
       const listen = (usage: typeof Response.Usage.Encoded): void => {
         notes.reported = ModelCall.tokensFrom(usage) ?? notes.reported
@@ -204,7 +206,11 @@ export const attempt = <G extends Generated, R>(
       }
       const sent = Effect.gen(function* () {
         sentAt = yield* Clock.currentTimeMillis
-        return yield* generate(portable(asked.prompt, target, tried[0]?.target))
+        return yield* Effect.onExit(generate(portable(asked.prompt, target, tried[0]?.target)), (exit) =>
+          Effect.sync(() => {
+            generated = exit
+          })
+        )
       }).pipe(
         Effect.catch((failed) => {
           error = failed
@@ -247,11 +253,16 @@ export const attempt = <G extends Generated, R>(
         const usage = used(end, finish && ModelCall.tokensFrom(finish.usage), failure?.begun === true)
         const requestId = failure === undefined ? requestIdOf(content) : failure.requestId
         const cost = price({ ...target, usage: usage.usage })
+        // The span of the call is around what was generated, and says of it what is said here.
+        const looked = { late: notes.late, overrides: yield* ModelFailure.Overrides }
+        const said = generated === undefined ? undefined : errorTypeOfExit(generated, looked)
+        const errorType = errorTypeOfCall({ end, ...(said === undefined ? {} : { errorType: said }) })
         const call: ModelCall.Call = {
           ...target,
           step,
           attempt,
           end,
+          ...(errorType === undefined ? {} : { errorType }),
           ...(finish === undefined ? {} : { finish: finish.reason }),
           ...(requestId === undefined ? {} : { requestId }),
           ...usage,

@@ -33,6 +33,7 @@ import * as Secrets from "../../run/Secrets.ts"
 import type { Order } from "../../run/Worker.ts"
 import * as Gateway from "../Gateway.ts"
 import * as ToolScope from "../ToolScope.ts"
+import { errorTypeOfTool } from "./errorTypes.ts"
 import { type Call, type Failed, isEnding, notAlone, type Told } from "./turn.ts"
 
 /** A call that was made, for whoever looks at what was done. */
@@ -291,21 +292,23 @@ export class Toolbox<R> {
       const exit = yield* Effect.exit(limited)
       const ended = yield* Clock.currentTimeMillis
       const outcome = Exit.isSuccess(exit) ? "done" : Cause.hasInterruptsOnly(exit.cause) ? "interrupted" : "failed"
+      // It has been done: what came of it is not what the tool promises, which is its bug.
+      const came: Exit.Exit<Schema.Json, unknown> = Exit.isSuccess(exit)
+        ? resultOf(entry, exit.value)
+        : Exit.failCause(exit.cause)
+      const errorType = outcome === "interrupted" ? undefined : errorTypeOfTool(endOf(came))
       yield* record({
         what: "tool",
         usage: { toolCalls: 1 },
-        facts: { tool: name, outcome, durationMillis: ended - began },
+        facts: {
+          tool: name,
+          outcome,
+          durationMillis: ended - began,
+          ...(errorType === undefined ? {} : { errorType })
+        },
         note: `${name} was called: ${outcome}`
       })
-      const value = yield* exit
-      const encoded = entry.encode(value)
-      if (EffectResult.isSuccess(encoded)) {
-        const own = owned(encoded.success ?? null, "the result")
-        if (EffectResult.isSuccess(own)) return own.success
-      }
-      const why = EffectResult.isFailure(encoded) ? sentences(encoded.failure, "the result") : "it is no plain JSON"
-      // It has been done: what came of it is not what the tool promises, which is its bug.
-      return yield* Effect.die(new Error(`the result of ${name} does not fit: ${shorten(why, 500)}`))
+      return yield* came
     })
   }
 
@@ -365,6 +368,17 @@ export class Toolbox<R> {
 /** What a gate, or people, said of an effect that was not let be done. */
 const forbidden: ReadonlySet<string> = new Set(["denied", "rejected", "expired", "withdrawn"])
 
+/** What a tool answered with, held against what it promises. */
+const resultOf = <R>({ encode, name }: ToolScope.Entry<R>, value: unknown): Exit.Exit<Schema.Json> => {
+  const encoded = encode(value)
+  if (EffectResult.isSuccess(encoded)) {
+    const own = owned(encoded.success ?? null, "the result")
+    if (EffectResult.isSuccess(own)) return Exit.succeed(own.success)
+  }
+  const why = EffectResult.isFailure(encoded) ? sentences(encoded.failure, "the result") : "it is no plain JSON"
+  return Exit.die(new Error(`the result of ${name} does not fit: ${shorten(why, 500)}`))
+}
+
 /** What the end of a call means. */
 const endOf = (exit: Exit.Exit<unknown, unknown>): Ended => {
   if (Exit.isSuccess(exit)) return { outcome: "accepted" }
@@ -376,8 +390,9 @@ const endOf = (exit: Exit.Exit<unknown, unknown>): Ended => {
     if (forbidden.has(error.reason)) return { outcome: "denied" }
     return { outcome: "failed", kind: Failure.kindOf(error) ?? "defect", reason }
   }
-  const outcome = Cause.isTimeoutError(error) ? "timed-out" : "failed"
-  return { outcome, kind: Failure.kindOf(error) ?? (outcome === "failed" ? "defect" : "transient"), reason }
+  if (Cause.isTimeoutError(error)) return { outcome: "timed-out", kind: Failure.kindOf(error) ?? "transient", reason }
+  // A failure that does not say what it means is one of the tool; only what is none is a bug.
+  return { outcome: "failed", kind: Failure.kindOf(error) ?? (error === undefined ? "defect" : "capability"), reason }
 }
 
 /** Makes a call with whoever sees it. */

@@ -140,13 +140,13 @@ const own = {
     "espalier.run.duration": histogram(
       "s",
       buckets.run,
-      [a.workflow, a.runStatus],
+      [a.workflow, a.runStatus, a.errorType],
       "From the start of a run to its end"
     ),
     "espalier.run.active.duration": histogram(
       "s",
       buckets.run,
-      [a.workflow, a.runStatus],
+      [a.workflow, a.runStatus, a.errorType],
       "The same without the time in which the run waited for people or timers, or was put down"
     ),
     "espalier.run.suspensions": counter("{suspension}", [a.workflow, a.suspendReason], "Runs that were put down"),

@@ -14,14 +14,16 @@ import * as Tracer from "effect/Tracer"
 
 import { CostModel } from "../../agent/CostModel.ts"
 import { CallNotes } from "../../agent/internal/callNotes.ts"
+import { errorTypeOfExit } from "../../agent/internal/errorTypeOfExit.ts"
 import { errorUsage } from "../../agent/internal/modelAttempt.ts"
 import type { Tokens } from "../../agent/ModelCall.ts"
+import { Overrides } from "../../agent/ModelFailure.ts"
 import { Redaction } from "../../Redaction.ts"
 import { espalier, isContent, isUsage, operations, renamed, spanName, value, type Names } from "../SemConv.ts"
 import type { Job, Take } from "./captured.ts"
 import { dropped } from "./drops.ts"
 import { GenAiScope, type Capture, type Scope } from "./genAiScope.ts"
-import { errorTypeOf, failedOf, scrubbed } from "./scrubbed.ts"
+import { failedOf, scrubbed } from "./scrubbed.ts"
 
 /** What the spans of a layer have in common. */
 export interface Settings {
@@ -173,14 +175,11 @@ const decorated = (
       if (said !== undefined) inference.use(said)
     }
     // Who waited for it has interrupted it because its time was over.
-    if (operation !== undefined && interrupted && notes?.late === true) {
-      if (!hasType) write(at.errorType, "timeout")
-      return failedOf("TimeoutError", "no answer in time")
-    }
-    if (Exit.isFailure(exit) && calm.has(outcome)) return Exit.void
-    const type = errorTypeOf(exit)
+    const late = operation !== undefined && interrupted && notes?.late === true
+    if (Exit.isFailure(exit) && !late && calm.has(outcome)) return Exit.void
+    const type = errorTypeOfExit(exit, { late, overrides: Context.get(context, Overrides) })
     if (type !== undefined && !hasType) write(at.errorType, type)
-    return scrubbed(exit, safe)
+    return late ? failedOf("TimeoutError", "no answer in time") : scrubbed(exit, safe)
   }
 
   const inference: Inference | undefined =

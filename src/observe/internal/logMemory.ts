@@ -10,13 +10,14 @@
 import { fromOutside } from "../../run/internal/apply.ts"
 import type { ReviewKind, ReviewReason, RunEvent } from "../../run/RunEvent.ts"
 
-/** An order that is open. `waited`: how long it has waited for people, or for somebody who carries the run out. */
+/** An order that is open. `waited`: how long it has waited for people, or for somebody who carries the run out. `inputBytes`: see `Dispatched`. */
 export interface OpenOrder {
   readonly at: number
   readonly task: string
   readonly worker: string
   readonly parkedAt: number | undefined
   readonly waited: number
+  readonly inputBytes: number | undefined
 }
 
 /** A question that is open. */
@@ -89,10 +90,10 @@ export const remember = (before: Memory, event: RunEvent): Memory => {
       return { ...known, carriedAt: event.at, trace: event.trace, orders: new Map(orders) }
     }
     case "Dispatched": {
-      const { at, dispatch, task, worker } = event
+      const { at, dispatch, inputBytes, task, worker } = event
       return {
         ...known,
-        orders: withOne(known.orders, dispatch, { at, task, worker, parkedAt: undefined, waited: 0 })
+        orders: withOne(known.orders, dispatch, { at, task, worker, parkedAt: undefined, waited: 0, inputBytes })
       }
     }
     case "Parked": {

@@ -1,3 +1,4 @@
+import { type ErrorType, errorTypeOfKind } from "../../agent/internal/errorTypes.ts"
 /**
  * What can be told of an event.
  *
@@ -5,7 +6,6 @@
  */
 import type { ErrorInfo } from "../../run/Result.ts"
 import type { Of, RunEvent } from "../../run/RunEvent.ts"
-import { type ErrorType, errorTypeOfKind } from "./errorTypes.ts"
 import type { Memory } from "./logMemory.ts"
 import type { Fields } from "./logNames.ts"
 

@@ -17,11 +17,11 @@
  */
 import type * as Schema from "effect/Schema"
 
+import { endOfChoice, endOfOrder, errorTypeOfEnd } from "../../agent/internal/errorTypes.ts"
 import type { Reference } from "../../journal/Reference.ts"
 import { bytesOf } from "../../run/internal/showing.ts"
 import type { Usage } from "../../run/Result.ts"
 import type { Of } from "../../run/RunEvent.ts"
-import { errorTypeOfOutcome } from "./errorTypes.ts"
 import { type Memory, workedOn, workerOn } from "./logMemory.ts"
 import { type Fields, word } from "./logNames.ts"
 import { reviews } from "./logReviews.ts"
@@ -72,7 +72,7 @@ const reportedAt = (outcome: Of<"Reported">["outcome"]): Level =>
       ? "Info"
       : "Warn"
 
-const reported: Table["Reported"] = ({ at, attempts, dispatch, outcome, result, task, worker }, memory) => ({
+const reported: Table["Reported"] = ({ at, attempts, dispatch, outcome, result, review, task, worker }, memory) => ({
   level: reportedAt(outcome),
   name: "espalier.dispatch.reported",
   message: `${dispatch} of ${worker}: ${outcome}`,
@@ -83,11 +83,15 @@ const reported: Table["Reported"] = ({ at, attempts, dispatch, outcome, result, 
     attempt: attempts,
     latency_ms: workedOn(memory.orders.get(dispatch), at),
     ...used(result.usage),
+    input_size: memory.orders.get(dispatch)?.inputBytes,
     output_size: sizeOf(result.output, result.outputRef),
     outcome: word(outcome),
     confidence: result.confidence
   }),
-  error: result.error === undefined ? undefined : { ...result.error, type: errorTypeOfOutcome(outcome, result.error) }
+  error:
+    result.error === undefined
+      ? undefined
+      : { ...result.error, type: errorTypeOfEnd(endOfOrder({ outcome, result, review })) }
 })
 
 const stopping: Table["GroupStopping"] = ({ group, note, reason }) => {
@@ -190,13 +194,13 @@ export const table: Table = {
     task: someOf(subject),
     more: () => ({ consult, ...used(usage) })
   }),
-  DecisionFailed: ({ consult, error, subject, usage }) => ({
+  DecisionFailed: ({ consult, error, late, subject, usage }) => ({
     level: "Warn",
     name: "espalier.choice.failed",
     message: `${consult} was not answered: ${error.kind}`,
     task: someOf(subject),
     more: () => ({ consult, outcome: "failed", ...used(usage) }),
-    error: errorOf(error)
+    error: { ...error, type: errorTypeOfEnd(endOfChoice({ error, late })) }
   }),
   Routed: ({ candidates, task, worker }) => ({
     level: "Debug",
@@ -237,13 +241,13 @@ export const table: Table = {
     worker,
     more: () => ({ of })
   }),
-  Dispatched: ({ contract, dispatch, task, worker }) => ({
+  Dispatched: ({ contract, dispatch, inputBytes, task, worker }) => ({
     level: "Debug",
     name: "espalier.dispatch.given",
     message: `${dispatch} was given to ${worker}`,
     task,
     worker,
-    more: () => ({ dispatch, contract })
+    more: () => ({ dispatch, contract, input_size: inputBytes })
   }),
   AttemptFailed: ({ attempt, dispatch, kind, note, task, waitMillis, worker }) => ({
     level: "Warn",

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 
+import { errorTypeOfEnd } from "../../agent/internal/errorTypes.ts"
 import * as Journal from "../../journal/Journal.ts"
 import * as Dependency from "../../run/Dependency.ts"
 import { standing } from "../../run/Health.ts"
@@ -24,7 +25,7 @@ import { following } from "./following.ts"
 import { measured, type Measurement, seconds } from "./measures/measurement.ts"
 import { make as makeMeasuring } from "./measures/measuring.ts"
 import type { Memory } from "./measures/memory.ts"
-import { attribute as a, errorOf, word } from "./names.ts"
+import { attribute as a, word } from "./names.ts"
 import { breakerSamples, loadSamples, type Position, positionOf } from "./officeSamples.ts"
 import * as pending from "./pending.ts"
 import { Recorder } from "./recorder.ts"
@@ -240,10 +241,10 @@ export class Metering {
       this.record([measured("espalier.pool.wait.duration", seconds(waitMillis), { [a.pool]: worker })])
       return Effect.onExit(effect, (exit) =>
         Effect.sync(() => {
-          const { kind, outcome } = ended(exit)
+          const end = ended(exit)
           // Work that was put down is not over.
-          if (outcome === "suspended") return
-          const error = kind === undefined ? undefined : errorOf(kind, outcome)
+          if (end.outcome === "suspended") return
+          const error = errorTypeOfEnd(end)
           const took = seconds(this.clock.currentTimeMillisUnsafe() - since)
           this.record([measured("agentDuration", took, { [a.agent]: worker, [a.errorType]: error })])
         })

@@ -3,8 +3,6 @@
  *
  * @since 0.1.0
  */
-import type { ErrorKind } from "../../run/Result.ts"
-import type { DispatchEnd } from "../../run/RunEvent.ts"
 import { espalier, names } from "../SemConv.ts"
 
 /** Those of the conventions that metrics have are the same in both profiles, or there in one of them. */
@@ -83,21 +81,3 @@ export const attribute = {
 
 /** A word of the API as the value of an attribute. */
 export { value as word } from "../SemConv.ts"
-
-/** What something failed of, where it failed of something that is to blame on it. */
-export const errorOf = (kind: ErrorKind | undefined, outcome?: DispatchEnd | undefined): string | undefined => {
-  if (outcome === "timed-out") return "timeout"
-  if (outcome === "rejected-contract") return "contract_violation"
-  switch (kind) {
-    case undefined:
-      return outcome === "crashed" ? "crash" : undefined
-    case "defect":
-      return "crash"
-    case "malformed":
-      return "invalid_output"
-    case "exhausted":
-      return "budget_exceeded"
-    default:
-      return kind
-  }
-}

@@ -9,8 +9,6 @@ import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 
 import * as ModelFailure from "../../agent/ModelFailure.ts"
-import * as Failure from "../../Failure.ts"
-import { errorTypeOfAi, errorTypeOfKind, type ErrorType } from "./errorTypes.ts"
 
 /** A name of a class or a tag; what looks like anything else may be a text. */
 const isName = (value: unknown): value is string =>
@@ -66,16 +64,3 @@ export const scrubbed = (exit: Exit.Exit<unknown, unknown>, safe: ReadonlySet<st
           )
         )
       )
-
-/** What `error.type` of an end is; `undefined` where it is not an error: it succeeded, or was only interrupted. */
-export const errorTypeOf = (exit: Exit.Exit<unknown, unknown>): ErrorType | undefined => {
-  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return undefined
-  try {
-    const { error, kind } = Failure.classify(exit.cause)
-    if (AiError.isAiError(error)) return errorTypeOfAi(error.reason._tag)
-    if (kind !== undefined) return errorTypeOfKind({ kind })
-    return exit.cause.reasons.some(Cause.isDieReason) ? "crash" : "_OTHER"
-  } catch {
-    return "_OTHER"
-  }
-}

@@ -11,9 +11,16 @@
  *
  * @since 0.1.0
  */
+import {
+  endOfChoice,
+  endOfOrder,
+  errorTypeOfEnd,
+  errorTypeOfRun,
+  errorTypeOfTool
+} from "../../agent/internal/errorTypes.ts"
 import type { Beginning, Ended, Known, Work } from "../../run/Observer.ts"
 import type { Of, PlannedTask, ReviewKind, RunEvent, WorkerHealth } from "../../run/RunEvent.ts"
-import { type Attributes, errorTypeOfOutcome, espalier, links, operations, spanName, value } from "../SemConv.ts"
+import { type Attributes, type ErrorType, espalier, links, operations, spanName, value } from "../SemConv.ts"
 import { decisionOf } from "./decisions.ts"
 import * as budget from "./spanBudget.ts"
 import { type Link, Segments } from "./spanSegments.ts"
@@ -97,15 +104,23 @@ export interface Manner {
   readonly kept: boolean
 }
 
+/** How a span ends. `error`: the type of its failure, where its end alone does not say it. */
+interface How extends Ended {
+  readonly error?: ErrorType | undefined
+}
+
+/** Ends that are neither a failure nor done, where they are no error. */
+const quiet: ReadonlySet<Ended["outcome"]> = new Set(["suspended", "cancelled", "refused", "denied"] as const)
+
 /** How a span ends. */
-const closing = (id: string, how: Ended, names: Attributes, attributes: Fields = {}): Op => {
-  const { kind, outcome } = how
-  const error = errorTypeOfOutcome(outcome, { kind, late: outcome === "timed-out" })
+const closing = (id: string, how: How, names: Attributes, attributes: Fields = {}): Op => {
+  const { outcome } = how
+  const error = "error" in how ? how.error : errorTypeOfEnd(how)
   return {
     _tag: "Close",
     id,
     error,
-    quiet: outcome === "suspended" || outcome === "cancelled" || outcome === "refused",
+    quiet: error === undefined && quiet.has(outcome),
     kept: id.startsWith("attempt ") || id.startsWith("dispatch "),
     attributes: {
       ...attributes,
@@ -115,9 +130,15 @@ const closing = (id: string, how: Ended, names: Attributes, attributes: Fields =
   }
 }
 
-/** How an order or a group is over. */
-const endOf = ({ outcome, result: { error } }: Pick<Of<"Reported">, "outcome" | "result">): Ended =>
-  error === undefined ? { outcome } : { outcome, kind: error.kind }
+/** How a run is over. */
+const endOfRun = (event: Of<"RunFinished">): How => {
+  const { status, stopReason } = event
+  const error = errorTypeOfRun(event)
+  const outcomes = { completed: "accepted", partial: "partial", failed: "failed", cancelled: "cancelled" } as const
+  if (status !== "failed") return { outcome: outcomes[status], error }
+  if (error === undefined) return { outcome: stopReason === "stop-requested" ? "cancelled" : "denied", error }
+  return { outcome: stopReason === "deadline" ? "timed-out" : "failed", error }
+}
 
 /** @since 0.1.0 */
 export class SpanPlan {
@@ -198,10 +219,14 @@ export class SpanPlan {
         return this.root()
       case "Dispatched":
         return this.delegate(event.dispatch)
+      case "Decided":
+        return this.close(`choice ${event.consult}`, { outcome: "accepted" })
+      case "DecisionFailed":
+        return this.close(`choice ${event.consult}`, endOfChoice(event))
       case "Reported": {
         const id = `dispatch ${event.dispatch}`
         const { dependency } = event
-        return this.close(id, endOf(event), {
+        return this.close(id, endOfOrder(event), {
           ...budget.used(event.result.usage),
           ...(dependency === undefined ? {} : { [espalier.breakerName]: dependency })
         })
@@ -217,7 +242,7 @@ export class SpanPlan {
       case "Parked":
         return this.close(`dispatch ${event.dispatch}`, { outcome: "suspended" })
       case "Merged":
-        return event.group === "" ? [] : this.close(`group ${event.group}`, endOf(event))
+        return event.group === "" ? [] : this.close(`group ${event.group}`, endOfOrder(event))
       case "ReviewOpened": {
         const order = "dispatch" in event && event.dispatch !== undefined ? `dispatch ${event.dispatch}` : undefined
         const task = "task" in event && event.task !== undefined ? event.task : ""
@@ -240,17 +265,9 @@ export class SpanPlan {
         return [...below.ops, ...request, ...this.close(id, { outcome: "accepted" })]
       }
       case "RunFinished": {
-        const { status, stopReason } = event
-        const outcomes = {
-          completed: "accepted",
-          partial: "partial",
-          failed: "failed",
-          cancelled: "cancelled"
-        } as const
-        const kind = stopReason === "budget-exceeded" ? "exhausted" : undefined
-        const outcome = status === "failed" && stopReason === "deadline" ? "timed-out" : outcomes[status]
-        this.ended = outcome
-        return this.closeAll(kind === undefined ? { outcome } : { outcome, kind })
+        const how = endOfRun(event)
+        this.ended = how.outcome
+        return this.closeAll(how)
       }
       default:
         return []
@@ -339,10 +356,12 @@ export class SpanPlan {
   done(work: Work, id: string, how: Ended, now: number): ReadonlyArray<Op> {
     switch (work._tag) {
       case "Attempt":
-      case "Choice":
         return this.close(id, how)
+      case "Choice":
+        // What came of it is told by the run, which may have no use for the answer.
+        return how.outcome === "suspended" || how.outcome === "cancelled" ? this.close(id, how) : []
       case "Tool":
-        return [closing(id, how, this.names)]
+        return [closing(id, { ...how, error: errorTypeOfTool(how) }, this.names)]
       case "Decision": {
         const asked = this.reviews.get(work.review)
         const waited = asked === undefined ? {} : { [espalier.reviewWaitTime]: Math.max(0, now - asked.at) / 1000 }
@@ -548,7 +567,7 @@ export class SpanPlan {
   }
 
   /** Closes a span, and before it whatever is open below it. */
-  private close(id: string, how: Ended, more: Fields = {}): ReadonlyArray<Op> {
+  private close(id: string, how: How, more: Fields = {}): ReadonlyArray<Op> {
     if (!this.open.has(id)) return []
     const ops: Array<Op> = []
     for (const [child, parent] of this.open) {
@@ -577,7 +596,7 @@ export class SpanPlan {
     return [...ops, { _tag: "Forget", id: last }]
   }
 
-  private closeAll(how: Ended): ReadonlyArray<Op> {
+  private closeAll(how: How): ReadonlyArray<Op> {
     return this.close(workflow, how) // P1
   }
 }

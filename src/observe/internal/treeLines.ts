@@ -13,10 +13,10 @@
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 
+import { errorTypeOfKind } from "../../agent/internal/errorTypes.ts"
 import * as Failure from "../../Failure.ts"
 import { reasonOf } from "../../run/internal/reasons.ts"
 import type { Event, ExitReason } from "../../Tree.ts"
-import { errorTypeOfKind } from "./errorTypes.ts"
 import type { Place } from "./levels.ts"
 import { type Line, lineOf, type Manner } from "./logLines.ts"
 import { type Fields, word } from "./logNames.ts"

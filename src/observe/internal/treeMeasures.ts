@@ -12,10 +12,11 @@
  */
 import * as Cause from "effect/Cause"
 
+import { errorTypeOfKind } from "../../agent/internal/errorTypes.ts"
 import * as Failure from "../../Failure.ts"
 import type { DeadLetterReason, Event, ExitReason, Snapshot } from "../../Tree.ts"
 import { measured, type Measurement, nothing, seconds } from "./measures/measurement.ts"
-import { attribute as a, errorOf, word } from "./names.ts"
+import { attribute as a, word } from "./names.ts"
 import { kindPath } from "./treeSamples.ts"
 
 interface Known {
@@ -46,7 +47,7 @@ const policies: Partial<Record<DeadLetterReason, string>> = {
 const errorIn = (cause: Cause.Cause<unknown>): string => {
   if (cause.reasons.some(Cause.isDieReason)) return "crash"
   const { kind } = Failure.classify(cause, () => undefined)
-  return errorOf(kind) ?? "_OTHER"
+  return errorTypeOfKind({ kind })
 }
 
 /** @since 0.1.0 */

@@ -18,6 +18,7 @@ import * as spending from "./applying/spending.ts"
 import { end } from "./applying/tasks.ts"
 import * as timers from "./applying/timers.ts"
 import { isQuorum } from "./enough.ts"
+import { isText } from "./fields.ts"
 import { configuration } from "./tiering.ts"
 import { RunEnd } from "./vocabulary.ts"
 
@@ -238,7 +239,8 @@ const change = (draft: Draft, event: Exclude<RunEvent, { readonly _tag: "RunStar
     }
     case "CancelRequested": {
       if (draft.cancelled !== undefined) return alreadyAsked
-      draft.cancelled = event.note
+      // Old journals may have taken in one that says nothing. It is the reason of all that is not done.
+      draft.cancelled = isText(event.note) ? event.note : "somebody asked for the end of the run"
       return undefined
     }
     case "DeadlinePassed":

@@ -179,7 +179,8 @@ const ofActorFailure = (staff: Staff, post: Post, job: Job, error: Actor.ActorFa
  *
  * **Details**
  *
- * - `observing`: who sees it; `interrupted`: what an interruption of it means. `stands`: an answer as it counts.
+ * - `observing`: who sees it; `interrupted`: what an interruption of it means. `stands`: an answer as it counts. `unapproved`: whether it
+ *   ended because people did not let it do something.
  * - `around`: what is done about its work as a whole. `pulse`: its signs of life. `late`: called when work that was left behind ends after all.
  *
  * @since 0.1.0
@@ -188,6 +189,7 @@ export interface Trace {
   readonly observing: Observing
   readonly interrupted: () => Ended
   readonly stands: (answer: Answer) => Answer
+  readonly unapproved: (answer: Answer) => boolean
   readonly around: (work: Job["work"]) => Job["work"]
   readonly pulse: Pulse
   readonly finished: { answer?: Answer; unsettled?: boolean }
@@ -286,9 +288,13 @@ const seen = (
   trace: Trace
 ): Effect.Effect<Answer> => {
   const endOf = (answer: Answer): Ended => {
-    const { outcome, result } = trace.stands(answer)
+    const standing = trace.stands(answer)
+    const { outcome, result } = standing
     const { error } = result
-    return error === undefined ? { outcome } : { outcome, kind: error.kind, reason: error.reason }
+    if (error === undefined) return { outcome }
+    // Where people did not let it be done, nothing has failed.
+    const { kind, reason } = error
+    return outcome === "denied" && trace.unapproved(standing) ? { outcome, reason } : { outcome, kind, reason }
   }
   return trace.observing.around(
     work,

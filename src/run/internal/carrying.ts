@@ -17,6 +17,7 @@ import { nextTimer } from "./applying/timers.ts"
 import { asking } from "./asking.ts"
 import { failure } from "./attempt.ts"
 import type { Beginning, Hands } from "./hands.ts"
+import { jsonBytes } from "./jsonBytes.ts"
 import { judgeOf } from "./judging.ts"
 import { isLimitless } from "./limitless.ts"
 import { mergeGroup, mergeOf, type Whole } from "./merging.ts"
@@ -238,6 +239,7 @@ const give = (hands: Hands, action: Extract<Decider.Action, { readonly _tag: "Di
     dispatch,
     worker,
     contract: contract.version,
+    inputBytes: jsonBytes(contract.inputs),
     ...(digest === undefined ? {} : { digest }),
     ...(Object.keys(amount).length === 0 ? {} : { reserved: amount }),
     ...(Object.keys(limits).length === 0 || task.dispatches > 0 ? {} : { limits }),

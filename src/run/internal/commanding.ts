@@ -31,11 +31,12 @@ import type { News } from "./news.ts"
 import { attended, type Observing, traceOf } from "./observing.ts"
 import { owned } from "./plain.ts"
 import { Name, nameOf, Principal } from "./principals.ts"
-import { decoder, sentences } from "./problems.ts"
+import { decoder, sentence, sentences } from "./problems.ts"
 import { foldRun } from "./reading.ts"
 import { reasonOf } from "./reasons.ts"
 import { redacted } from "./redacting.ts"
 import { CommandRefused, type RunError, type RunNotFound, type RunTooNew, type RunUntrusted } from "./runErrors.ts"
+import { misworded } from "./sayable.ts"
 import {
   type Eligible,
   type Heard,
@@ -166,6 +167,8 @@ export const command = Effect.fnUntraced(function* (
       : Effect.succeed(heard)
   const wrong = unreadable(news)
   if (wrong !== undefined) return yield* refuse(wrong)
+  const problem = misworded(news)
+  if (problem !== undefined) return yield* refuse(sentence(problem))
   const journal = yield* Journal.Journal
   const rules = yield* Redaction
   const secret = secretIn(news, rules)

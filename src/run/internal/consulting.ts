@@ -227,6 +227,9 @@ const patience = "2 minutes"
 
 const late = Failure.transient(`no answer within ${patience}`)
 
+const isLate = (cause: Cause.Cause<unknown>): boolean =>
+  cause.reasons.some((reason) => Cause.isFailReason(reason) && reason.error === late)
+
 /** What the end of asking means. */
 const endOf =
   (classifier: (error: unknown) => Failure.Kind | undefined) =>
@@ -237,7 +240,7 @@ const endOf =
       return { outcome: "failed", kind: "malformed", reason: sentence(own.failure) }
     }
     const { error, kind = "defect" } = Failure.classify(exit.cause, classifier)
-    return { outcome: error === late ? "timed-out" : "failed", kind, reason: reasonOf(error) }
+    return { outcome: isLate(exit.cause) ? "timed-out" : "failed", kind, reason: reasonOf(error) }
   }
 
 /** Asks, and tells what came of it. */
@@ -272,6 +275,7 @@ export const ask = (
           consult,
           subject,
           error,
+          ...(isLate(cause) ? { late: true as const } : {}),
           ...spent(usageOf(cause)),
           note: `The decision ${consult} failed (${error.kind}): ${error.reason}`
         })

@@ -99,6 +99,7 @@ export const dispatch = Effect.fnUntraced(function* (
     finished,
     around: outside.whole,
     stands: (answer: Answer) => certain(answer, outside),
+    unapproved: ({ result }: Answer) => unapprovedBy(result, outside) !== undefined,
     late: () => tell(settled(order, worker))
   }
   if (terms.retryAt !== undefined) yield* rest(terms.retryAt, policy)
@@ -155,7 +156,7 @@ export const report = (
   const answer = certain(given, outside)
   return Effect.map(counted(answer.result, terms, before), (result) => {
     const { dependency, label, outcome } = answer
-    const unapproved = result.error?.kind === "denied" ? (outside.end ?? outside.rejection)?.review : undefined
+    const unapproved = unapprovedBy(result, outside)
     const digest = digests && result.output !== undefined ? digestOf(canonical(result.output)) : undefined
     tell({
       _tag: "Reported",
@@ -173,6 +174,10 @@ export const report = (
     })
   })
 }
+
+/** The question of its work that nobody answered with yes, where it ended for that. */
+const unapprovedBy = ({ error }: Answer["result"], { end, rejection }: Session): string | undefined =>
+  error?.kind === "denied" ? (end ?? rejection)?.review : undefined
 
 /** An answer as it counts once what its worker did outside is looked at: it does not stand while any of that is unknown. */
 const certain = (answer: Answer, { doubt, end }: Session): Answer => {

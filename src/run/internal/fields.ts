@@ -21,6 +21,13 @@ export const Text = Schema.String.check(
   })
 )
 
+/**
+ * Whether something can be seen in it.
+ *
+ * @since 0.1.0
+ */
+export const isText = Schema.is(Text)
+
 const nameExpected = "letters, digits, '.', '_' and '-' that begins with a letter, at most 64 characters"
 
 const namePattern = /^[A-Za-z][\w.-]{0,63}$/

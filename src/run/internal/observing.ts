@@ -164,7 +164,7 @@ export const traceOf = ({ sampled, spanId, traceId }: Tracer.AnySpan): { readonl
   return isTrace(trace) ? { trace } : {}
 }
 
-/** What is written is what it is to be, whatever an observer answers with. */
+/** Whether it is a `traceparent`: what is written is what it is to be, whoever says it. */
 export const isTrace = (trace: unknown): trace is string =>
   typeof trace === "string" && /^(?!ff)[\da-f]{2}-(?!0{32})[\da-f]{32}-(?!0{16})[\da-f]{16}-[\da-f]{2}$/.test(trace)
 

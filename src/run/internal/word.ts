@@ -7,10 +7,10 @@
 import * as EffectResult from "effect/Result"
 
 import type * as Journal from "../../journal/Journal.ts"
-import type { RunEvent } from "../RunEvent.ts"
+import * as RunEvents from "../RunEvent.ts"
 import { fromRecord, toRecord } from "./log.ts"
 import type { News } from "./news.ts"
-import { show } from "./problems.ts"
+import { decoder, sentence, sentences, show } from "./problems.ts"
 import { unsayable } from "./sayable.ts"
 
 /** What may be said from outside. */
@@ -34,8 +34,30 @@ export type Word = FromOutside | Extract<News, { readonly _tag: "ReviewRefused" 
 /** The word for a run that says something. */
 export const commandOf = (run: string, at: number, said: Word): Journal.Command => {
   const { ack: _, command: __, eligible: _e, heard: _h, since: _s, ...told } = said
-  const { data, type } = toRecord({ ...told, at } as RunEvent)
+  const { data, type } = toRecord({ ...told, at } as RunEvents.RunEvent)
   return { run, type, at, data, ...(told._tag === "ReviewDecided" ? { review: told.review } : {}) }
+}
+
+const schemas = [
+  RunEvents.ReviewDecided,
+  RunEvents.ReviewRefused,
+  RunEvents.ReviewWithdrawn,
+  RunEvents.ReviewChanged,
+  RunEvents.GrantGiven,
+  RunEvents.GrantRevoked,
+  RunEvents.AutonomyChanged,
+  RunEvents.CancelRequested
+]
+
+const decoders = new Map(
+  schemas.map((schema) => [schema.fields._tag.schema.literal as string, decoder<unknown, unknown>(schema)])
+)
+
+/** What is wrong with the fields of word that cannot be read; nothing where it is of no kind that could be. */
+const misread = (type: string, data: unknown): string => {
+  const fields = typeof data === "object" && data !== null && !Array.isArray(data) ? data : {}
+  const read = decoders.get(type)?.({ ...fields, _tag: type, at: 0 })
+  return read === undefined || EffectResult.isSuccess(read) ? "" : `, of which ${sentences(read.failure)}`
 }
 
 /** What word says; that it says nothing, where it does not. */
@@ -47,7 +69,7 @@ export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
     return { _tag: "Noticed", subject: "", what: "refused-command", note, command: id }
   }
   const wrong = event === undefined ? undefined : unsayable(event)
-  if (wrong !== undefined) return none(`${show(type)}, of which ${wrong}`)
+  if (wrong !== undefined) return none(`${show(type)}, of which ${sentence(wrong)}`)
   switch (event?._tag) {
     case "ReviewDecided":
     case "ReviewRefused":
@@ -61,6 +83,6 @@ export const wordOf = ({ at, data, id, type }: Journal.Left): News => {
       return { ...told, command: id, since: at }
     }
     default:
-      return none(show(type))
+      return none(`${show(type)}${misread(type, data)}`)
   }
 }

@@ -246,10 +246,7 @@ describe("handoffs", () => {
     ]
     const edge = { "delegation.from": "desk" }
     assert.deepStrictEqual(e.of("espalier.delegation.attempts", events), [
-      [
-        1,
-        { ...edge, "delegation.to": "d.x", outcome: "failed", "error.type": "capability", "task.first_attempt": "true" }
-      ],
+      [1, { ...edge, "delegation.to": "d.x", outcome: "failed", "error.type": "_OTHER", "task.first_attempt": "true" }],
       [1, { ...edge, "delegation.to": "d.y", outcome: "accepted", "task.first_attempt": "false" }]
     ])
     assert.deepStrictEqual(
@@ -427,7 +424,7 @@ describe("outcomes", () => {
       e.ended("a", "accepted", 71_000)
     ]
     assert.deepStrictEqual(e.of("espalier.task.retries", events), [
-      [2, { "workflow.type": "desk", "task.result": "accepted", "error.type": "capability" }]
+      [2, { "workflow.type": "desk", "task.result": "accepted", "error.type": "_OTHER" }]
     ])
   })
 
@@ -634,15 +631,22 @@ describe("spending", () => {
   })
 
   it("R-502 a call that failed says of what; one that was taken back has not failed", () => {
-    const failed = (end: ModelEnd) =>
-      e.of("inferenceDuration", [...begun, e.spent("a", "r1/a/1", "d.x", { end })])[0]?.[1]["error.type"]
-    assert.deepStrictEqual((["transient", "malformed", "defect", "interrupted", "answered"] as const).map(failed), [
-      "transient",
-      "invalid_output",
-      "crash",
-      undefined,
-      undefined
-    ])
+    const failed = (end: ModelEnd, more: object = {}) =>
+      e.of("inferenceDuration", [...begun, e.spent("a", "r1/a/1", "d.x", { end, ...more })])[0]?.[1]["error.type"]
+    assert.deepStrictEqual(
+      (["transient", "malformed", "defect", "interrupted", "answered"] as const).map((end) =>
+        failed(end, { errorType: "rate_limited" })
+      ),
+      ["rate_limited", "rate_limited", "rate_limited", undefined, undefined]
+    )
+    // What is none of the list is no call that can be read.
+    assert.deepStrictEqual(
+      e.of("inferenceDuration", [...begun, e.spent("a", "r1/a/1", "d.x", { errorType: "4242" as never })]),
+      []
+    )
+    // Calls of old journals do not say it.
+    const old = (["transient", "malformed", "defect", "interrupted", "answered"] as const).map((end) => failed(end))
+    assert.deepStrictEqual(old, ["_OTHER", "invalid_output", "crash", undefined, undefined])
   })
 
   it("R-502 what a provider did not say is in no sum, and a price that is not known is not 0", () => {

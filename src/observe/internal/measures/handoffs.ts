@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
+import { endOfOrder, errorTypeOfEnd } from "../../../agent/internal/errorTypes.ts"
 import type { Of } from "../../../run/RunEvent.ts"
-import { attribute as a, errorOf, word } from "../names.ts"
+import { attribute as a, word } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds, yesNo } from "./measurement.ts"
 import type { Memory } from "./memory.ts"
 
@@ -35,7 +36,7 @@ const reported = (event: Of<"Reported">, before: Memory): ReadonlyArray<Measurem
     [a.from]: before.supervisorOf(group),
     [a.to]: event.worker,
     [a.outcome]: word(event.outcome),
-    [a.errorType]: isFault(event.outcome) ? errorOf(event.result.error?.kind, event.outcome) : undefined
+    [a.errorType]: errorTypeOfEnd(endOfOrder(event))
   }
   const first = yesNo(order.first && event.attempts <= 1)
   return [
@@ -43,9 +44,6 @@ const reported = (event: Of<"Reported">, before: Memory): ReadonlyArray<Measurem
     measured("espalier.delegation.duration", seconds(before.activeOf(order, event.at)), attributes)
   ]
 }
-
-const isFault = (outcome: Of<"Reported">["outcome"]): boolean =>
-  outcome !== "accepted" && outcome !== "partial" && outcome !== "cancelled" && outcome !== "refused"
 
 /** @since 0.1.0 */
 export const handoffs: Measure = (event, before) => {

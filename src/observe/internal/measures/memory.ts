@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import { endOfOrder, errorTypeOfEnd, errorTypeOfKind, type ErrorType } from "../../../agent/internal/errorTypes.ts"
 import type { Of, PlannedTask, RunEvent } from "../../../run/RunEvent.ts"
 import type { OpenChoice, OpenOrder, OpenReview, OpenTask, Tokens } from "./openWork.ts"
 import { Waiting } from "./waiting.ts"
@@ -240,7 +241,7 @@ export class Memory {
       }
       case "AttemptFailed":
         task.attempts += 1
-        task.lastError = event.kind
+        task.lastError = errorTypeOfKind(event)
         if (task.order === undefined) return
         task.order.waiting.waited += event.waitMillis
         task.waiting.waited += event.waitMillis
@@ -269,7 +270,8 @@ export class Memory {
     }
   }
 
-  private reported(task: OpenTask, { at, dispatch, outcome, result, worker }: Of<"Reported">): void {
+  private reported(task: OpenTask, event: Of<"Reported">): void {
+    const { at, dispatch, outcome, result, worker } = event
     const { order } = task
     this.working.delete(dispatch)
     this.waits.delete(dispatch)
@@ -279,7 +281,7 @@ export class Memory {
     }
     const had = task.orders.get(worker)
     if (had !== undefined) had.outcome = outcome
-    if (result.error !== undefined) task.lastError = result.error.kind
+    if (result.error !== undefined) task.lastError = lastErrorOf(event)
     if (result.error === undefined) task.delivered = true
     task.accepted = outcome === "accepted" || outcome === "partial" ? worker : undefined
     task.order = undefined
@@ -360,6 +362,12 @@ export class Memory {
   private taskOf(id: string | undefined): OpenTask | undefined {
     return id === undefined ? undefined : this.tasks.get(id)
   }
+}
+
+/** What an order failed of, for its task: one that was refused is an error of the task where nobody else does it. */
+const lastErrorOf = (event: Of<"Reported">): ErrorType | "none" => {
+  const end = endOfOrder(event)
+  return errorTypeOfEnd(end) ?? (end.kind === undefined ? "none" : errorTypeOfKind(end))
 }
 
 const add = (sums: Map<string, number>, key: string, value: number): void => {

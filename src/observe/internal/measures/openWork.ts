@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { ErrorKind } from "../../../run/Result.ts"
+import type { ErrorType } from "../../../agent/internal/errorTypes.ts"
 import type { DispatchEnd, Of } from "../../../run/RunEvent.ts"
 import type { Waiting } from "./waiting.ts"
 
@@ -49,7 +49,8 @@ export interface OpenTask {
   steps: number
   delivered: boolean
   accepted: string | undefined
-  lastError: ErrorKind | undefined
+  /** of what it failed last; `none`: of nothing that is an error */
+  lastError: ErrorType | "none" | undefined
   readonly tokens: Tokens
   readonly costs: Map<string, number>
 }

@@ -8,8 +8,9 @@
  *
  * @since 0.1.0
  */
+import { errorTypeOfRun } from "../../../agent/internal/errorTypes.ts"
 import type { Of } from "../../../run/RunEvent.ts"
-import { attribute as a, errorOf, word } from "../names.ts"
+import { attribute as a, word } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds, yesNo } from "./measurement.ts"
 import type { Memory } from "./memory.ts"
 import type { OpenTask } from "./openWork.ts"
@@ -35,8 +36,9 @@ const ended = ({ at, status, task: id }: Of<"TaskEnded">, before: Memory): Reado
   const task = before.tasks.get(id)
   if (task === undefined) return nothing
   const attributes = { [a.workflow]: before.desk, [a.result]: word(status) }
-  const last = errorOf(task.lastError)
-  const error = status === "failed" || status === "blocked" ? (last ?? "_OTHER") : undefined
+  const last = task.lastError === "none" ? undefined : task.lastError
+  const failed = task.lastError === undefined ? "_OTHER" : last
+  const error = status === "failed" || status === "blocked" ? failed : undefined
   const wall = at - task.readyAt
   const found = [
     measured("espalier.task.results", 1, attributes),
@@ -58,6 +60,7 @@ const ended = ({ at, status, task: id }: Of<"TaskEnded">, before: Memory): Reado
 const finished = (event: Of<"RunFinished">, before: Memory): ReadonlyArray<Measurement> => {
   const { at, degraded, status, stopReason } = event
   const attributes = { [a.workflow]: before.desk, [a.runStatus]: word(status) }
+  const ended = { ...attributes, [a.errorType]: errorTypeOfRun(event) }
   const wall = at - before.startedAt
   const found = [
     measured("espalier.run.results", 1, {
@@ -65,8 +68,8 @@ const finished = (event: Of<"RunFinished">, before: Memory): ReadonlyArray<Measu
       [a.stopReason]: word(stopReason),
       [a.degraded]: yesNo(degraded)
     }),
-    measured("espalier.run.duration", seconds(wall), attributes),
-    measured("espalier.run.active.duration", seconds(wall - before.waiting.at(at)), attributes)
+    measured("espalier.run.duration", seconds(wall), ended),
+    measured("espalier.run.active.duration", seconds(wall - before.waiting.at(at)), ended)
   ]
   if (before.tokens > 0) found.push(measured("espalier.run.tokens", before.tokens, attributes))
   for (const [currency, cost] of before.costs) {

@@ -10,8 +10,9 @@
  *
  * @since 0.1.0
  */
+import { endOfChoice, errorTypeOfEnd } from "../../../agent/internal/errorTypes.ts"
 import type { DispatchEnd, Of } from "../../../run/RunEvent.ts"
-import { attribute as a, errorOf, word } from "../names.ts"
+import { attribute as a, word } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds } from "./measurement.ts"
 import type { Memory } from "./memory.ts"
 import type { OpenReview, OpenTask } from "./openWork.ts"
@@ -79,7 +80,7 @@ const chosen = (event: Of<"Decided" | "DecisionFailed">, before: Memory): Readon
       [a.supervisor]: before.supervisorOf(event.subject),
       [a.purpose]: word(choice.purpose),
       [a.method]: choice.models > 0 ? "llm" : "rule",
-      [a.errorType]: event._tag === "DecisionFailed" ? (errorOf(event.error.kind) ?? "_OTHER") : undefined
+      [a.errorType]: event._tag === "DecisionFailed" ? errorTypeOfEnd(endOfChoice(event)) : undefined
     })
   ]
 }

@@ -11,9 +11,11 @@
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 
+import { errorTypeOfCall } from "../../../agent/internal/errorTypeOfExit.ts"
+import { isErrorType } from "../../../agent/internal/errorTypes.ts"
 import * as ModelCall from "../../../agent/ModelCall.ts"
 import type { Of } from "../../../run/RunEvent.ts"
-import { attribute as a, errorOf } from "../names.ts"
+import { attribute as a } from "../names.ts"
 import { type Measure, measured, type Measurement, nothing, seconds, yesNo } from "./measurement.ts"
 import { currencyOf, type Memory } from "./memory.ts"
 
@@ -66,10 +68,6 @@ const tokens = ({ estimated, model, provider, usage }: ModelCall.Call): Readonly
   return found
 }
 
-/** What the failure of a call is called; a call that was taken back has not failed. */
-const errorOfCall = ({ end }: ModelCall.Call): string | undefined =>
-  end === "answered" || end === "interrupted" ? undefined : errorOf(end)
-
 const window = (event: Of<"Spent">, call: ModelCall.Call): ReadonlyArray<Measurement> => {
   const of = { [a.agent]: event.worker === "" ? undefined : event.worker, [a.model]: call.model }
   const share = event.facts?.["utilisation"]
@@ -92,7 +90,7 @@ const called = (event: Of<"Spent">, before: Memory): ReadonlyArray<Measurement> 
       [a.operation]: operation,
       [a.provider]: provider,
       [a.model]: model,
-      [a.errorType]: errorOfCall(call)
+      [a.errorType]: errorTypeOfCall(call)
     }),
     ...tokens(call),
     ...window(event, call),
@@ -117,8 +115,10 @@ const tool = (event: Of<"Spent">, before: Memory): ReadonlyArray<Measurement> =>
   const millis = facts?.["durationMillis"]
   const name = facts?.["tool"]
   if (typeof millis !== "number" || typeof name !== "string") return found
-  const failed = facts?.["outcome"] === "failed"
-  const attributes = { [a.tool]: name, [a.agent]: worker, [a.errorType]: failed ? "tool_failed" : undefined }
+  const type = facts?.["errorType"]
+  // Calls that are older than that say only that they have failed.
+  const failed = facts?.["outcome"] === "failed" ? "tool_failed" : undefined
+  const attributes = { [a.tool]: name, [a.agent]: worker, [a.errorType]: isErrorType(type) ? type : failed }
   return [measured("toolDuration", seconds(millis), attributes), ...found]
 }
 

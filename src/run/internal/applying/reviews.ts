@@ -10,6 +10,7 @@ import * as Ladder from "../../Ladder.ts"
 import type { FinalAction, Of } from "../../RunEvent.ts"
 import type { Answer, ClosedReview, ReviewState, TaskState } from "../../RunState.ts"
 import { digest } from "../canonical.ts"
+import { isText } from "../fields.ts"
 import { isSameVoter } from "../principals.ts"
 import { type Draft, hasEnded, outgrown } from "./draft.ts"
 import { answered } from "./effects.ts"
@@ -371,7 +372,13 @@ export const withdrawn = (draft: Draft, event: Of<"ReviewWithdrawn">): string | 
   if (typeof review === "string") return review
   close(draft, review, { as: "withdrawn", at, ...(by === undefined ? {} : { by }) })
   if (by !== undefined || review.dispatch !== undefined) {
-    tell(draft, review, { decision: "reject", by: by ?? "system", instead: "withdrawn", note }, at)
+    // As of an end that somebody asks for: old journals may have taken in one that says nothing.
+    tell(
+      draft,
+      review,
+      { decision: "reject", by: by ?? "system", instead: "withdrawn", note: isText(note) ? note : "no reason given" },
+      at
+    )
     return undefined
   }
   // Nobody needs the answer any more: what becomes of those who asked is decided without it.

@@ -5,8 +5,9 @@
  */
 import type * as AiError from "effect/ai/AiError"
 
+import type { Ended } from "../../run/Observer.ts"
 import type { ErrorKind } from "../../run/Result.ts"
-import type { DispatchEnd } from "../../run/RunEvent.ts"
+import type { DispatchEnd, Of } from "../../run/RunEvent.ts"
 
 /**
  * Every value of `error.type` that espalier writes.
@@ -46,6 +47,14 @@ export const errorTypes = [
  * @since 0.1.0
  */
 export type ErrorType = (typeof errorTypes)[number]
+
+/**
+ * Whether it is one of {@link errorTypes}.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isErrorType = (value: unknown): value is ErrorType => errorTypes.some((known) => known === value)
 
 const ofAi: Readonly<Record<AiError.AiErrorReason["_tag"], ErrorType>> = {
   RateLimitError: "rate_limited",
@@ -141,4 +150,85 @@ export const errorTypeOfOutcome = (
 ): ErrorType | undefined => {
   const type = ofOutcome[outcome]
   return type === "none" ? undefined : type === "by-kind" ? errorTypeOfKind(failed) : type
+}
+
+/**
+ * Of a piece of work by what its end means. What people were asked about and nobody let be done is `denied` with nothing to blame, and
+ * no error.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const errorTypeOfEnd = ({ kind, outcome }: Ended): ErrorType | undefined =>
+  outcome === "denied" && kind === undefined
+    ? undefined
+    : errorTypeOfOutcome(outcome, { kind, late: outcome === "timed-out" })
+
+/**
+ * Of a call of a tool by what its end means. Where its kind does not say what it failed of, the tool has failed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const errorTypeOfTool = (ended: Ended): ErrorType | undefined => {
+  const type = errorTypeOfEnd(ended)
+  return type === "_OTHER" ? "tool_failed" : type
+}
+
+/**
+ * What the end of an order means. One that ended because people did not let it do something has nothing that is to blame on it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const endOfOrder = ({
+  outcome,
+  result: { error },
+  review
+}: Pick<Of<"Reported">, "outcome" | "result"> & { readonly review?: string | undefined }): Ended =>
+  error === undefined || (outcome === "denied" && review !== undefined) ? { outcome } : { outcome, kind: error.kind }
+
+/**
+ * What the end of a choice means that came to nothing.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const endOfChoice = ({
+  error,
+  late
+}: Pick<Of<"DecisionFailed">, "error"> & { readonly late?: boolean | undefined }): Ended => ({
+  outcome: late === true ? "timed-out" : "failed",
+  kind: error.kind
+})
+
+const ofStop: Readonly<Record<Of<"RunFinished">["stopReason"], ErrorType | "none">> = {
+  accepted: "_OTHER",
+  empty: "_OTHER",
+  "budget-exceeded": "budget_exceeded",
+  deadline: "timeout",
+  "no-ready-task": "_OTHER",
+  "no-eligible-worker": "_OTHER",
+  "loop-detected": "loop_detected",
+  "stop-requested": "none",
+  "rejected-by-reviewer": "none",
+  "escalation-expired": "none",
+  "untrusted-state": "_OTHER",
+  "root-gave-up": "restart_intensity"
+}
+
+/**
+ * Of a run by how it ended and why, or `undefined` where that is not an error: it is done, in part or as a whole; somebody has stopped
+ * it; people did not let it go on, or did not answer.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const errorTypeOfRun = ({
+  status,
+  stopReason
+}: Pick<Of<"RunFinished">, "status" | "stopReason">): ErrorType | undefined => {
+  if (status !== "failed") return undefined
+  const type = ofStop[stopReason]
+  return type === "none" ? undefined : type
 }
