@@ -3,7 +3,7 @@ import { Effect, Layer, Option, Tracer } from "effect"
 import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { EspalierTracer, Tracing } from "espalier/observe"
-import { Dependency, Plan, Result, Router, Run } from "espalier/run"
+import { Dependency, Plan, Result, Review, Router, Run } from "espalier/run"
 import { Fake } from "espalier/testing"
 
 import { calls, delivers, deskWith, search, started } from "../agent/agents.ts"
@@ -110,6 +110,20 @@ describe("Tracing", () => {
       assert.include(linksOf(spans[before]!), `decided_by ${decide?.spanId}`)
       assert.strictEqual(attributesOf(spans[before]!)["espalier.segment.cause"], "decision")
       assert.isTrue(spans.every((span) => endOf(span) === "ok" || endOf(span) === "interrupted"))
+      isOver(spans)
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 D101 what a worker asks people in the midst of its work is below the try that asks", () => {
+    const { layer, spans } = traced()
+    return Effect.gen(function* () {
+      const asking = worker("one", () => Effect.as(Review.ask({ name: "side", question: "Which side?" }), "a"))
+      yield* Run.start(desk([asking], [task("a")]), r1)
+      assert.deepStrictEqual(treeOf(spans).slice(-3), [
+        "        espalier.delegate one",
+        "          invoke_agent one",
+        "            espalier.review request"
+      ])
       isOver(spans)
     }).pipe(Effect.provide([...layer, Journal.layerMemory]))
   })

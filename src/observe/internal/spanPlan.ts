@@ -220,10 +220,9 @@ export class SpanPlan {
       case "ReviewOpened": {
         const order = "dispatch" in event && event.dispatch !== undefined ? `dispatch ${event.dispatch}` : undefined
         const task = "task" in event && event.task !== undefined ? event.task : ""
-        const below =
-          order !== undefined && this.open.has(order)
-            ? { ops: [], id: order }
-            : this.group(this.parents.get(task) ?? "")
+        const tried = order === undefined ? undefined : this.tried.get(order)
+        const asking = [tried, order].find((each) => each !== undefined && this.open.has(each))
+        const below = asking === undefined ? this.group(this.parents.get(task) ?? "") : { ops: [], id: asking }
         const id = `review ${event.review}`
         const request = this.opening(
           id,
