@@ -10,7 +10,7 @@ import { attributesOf, endOf } from "./spans.ts"
  * One span.
  *
  * - `startedAt`, `endedAt`: milliseconds since 1970; without `endedAt` it is open.
- * - `end`: how it ended. `ok` and `unset` are no errors.
+ * - `end`: how it ended; what was interrupted is neither well nor an error.
  */
 export interface Seen {
   readonly trace: string
@@ -21,7 +21,7 @@ export interface Seen {
   readonly links: ReadonlyArray<{ readonly type: string; readonly trace: string; readonly id: string }>
   readonly startedAt: number
   readonly endedAt: number | undefined
-  readonly end: "ok" | "unset" | "error" | "open"
+  readonly end: "ok" | "interrupted" | "error" | "open"
 }
 
 const millis = (nanos: bigint): number => Number(nanos / 1_000n) / 1_000
@@ -43,7 +43,7 @@ export const inMemory = (spans: ReadonlyArray<Tracer.Span>): ReadonlyArray<Seen>
       links: links.map(({ attributes, span }) => ({ type: typeOf(attributes), trace: span.traceId, id: span.spanId })),
       startedAt: millis(status.startTime),
       endedAt: status._tag === "Ended" ? millis(status.endTime) : undefined,
-      end: end === "ok" || end === "open" ? end : end === "interrupted" ? "unset" : "error"
+      end: end === "ok" || end === "open" || end === "interrupted" ? end : "error"
     }
   })
 
@@ -58,13 +58,18 @@ export const received = (spans: ReadonlyArray<ReceivedSpan>): ReadonlyArray<Seen
     links: links.map(({ attributes, spanId, traceId }) => ({ type: typeOf(attributes), trace: traceId, id: spanId })),
     startedAt: millis(startNanos),
     endedAt: millis(endNanos),
-    end: status.code
+    // OTLP has no word for what went well: that is left to people.
+    end: status.code === "error" ? "error" : attributes["effect.fiber.interrupted"] === true ? "interrupted" : "ok"
   }))
 
 const ofParts = ([seconds, nanos]: readonly [number, number]): number =>
   millis(BigInt(seconds) * 1_000_000_000n + BigInt(nanos))
 
-const ends = { [SpanStatusCode.OK]: "ok", [SpanStatusCode.UNSET]: "unset", [SpanStatusCode.ERROR]: "error" } as const
+const ends = {
+  [SpanStatusCode.OK]: "ok",
+  [SpanStatusCode.UNSET]: "interrupted",
+  [SpanStatusCode.ERROR]: "error"
+} as const
 
 /** As the SDK of OpenTelemetry has them. */
 export const readable = (spans: ReadonlyArray<ReadableSpan>): ReadonlyArray<Seen> =>

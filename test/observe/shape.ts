@@ -166,7 +166,7 @@ const nameOfSpan = (kind: Kind, { attributes }: Seen): string => {
 
 /** A chat has no outcome of its own. */
 const outcomeOfSpan = ({ attributes, end }: Seen): string | undefined =>
-  text(attributes[espalier.outcome]) ?? { ok: "ok", error: "failed", unset: "cancelled", open: undefined }[end]
+  text(attributes[espalier.outcome]) ?? { ok: "ok", error: "failed", interrupted: "cancelled", open: undefined }[end]
 
 const shapeOfSpan = (kind: Kind, span: Seen, below: ReadonlyArray<Shape>): Shape => {
   const { attributes, endedAt, startedAt } = span
