@@ -79,15 +79,41 @@ const usedByTotals = (totals: Pick<Meter.Totals, "tokens" | "costs"> | undefined
   return { input: input + cacheRead + cacheWrite, output, cacheRead, cacheWrite, reasoning, costs }
 }
 
+/** All that is below a span. */
+const below = ({ id }: Seen, spans: ReadonlyArray<Seen>): ReadonlyArray<Seen> =>
+  spans.filter(({ parent }) => parent === id).flatMap((span) => [span, ...below(span, spans)])
+
+/** Work below which models have said what they used has their sum; but for a choice, which is over before that is written. */
+const isSum = (span: Seen, spans: ReadonlyArray<Seen>): void => {
+  const { attributes: names } = SemConv.names()
+  const { costCurrency, outcome, usageCost, usageInputTokens, usageOutputTokens } = SemConv.espalier
+  const { attributes, name } = span
+  const operation = attributes[names.operationName]
+  const isAnchor = attributes[outcome] === undefined
+  const { chat, executeTool, plan } = SemConv.operations
+  if (isAnchor || operation === chat || operation === executeTool) return
+  const calls = below(span, spans).filter(({ attributes }) => attributes[names.usageInput] !== undefined)
+  const { costs, input, output } = usedBySpans(operation === plan ? [] : calls)
+  const told = [attributes[usageInputTokens] ?? 0, attributes[usageOutputTokens] ?? 0]
+  assert.deepStrictEqual(told, [input, output], name)
+  const cost = attributes[usageCost]
+  assert.deepStrictEqual(
+    typeof cost === "number" ? { [String(attributes[costCurrency])]: money(cost) } : {},
+    costs,
+    name
+  )
+}
+
 /** What was used is told by the spans of models alone, and comes to what the journal has, in each segment and in all. */
 const addsUp = (run: string, spans: ReadonlyArray<Seen>, events: ReadonlyArray<RunEvent.RunEvent>): void => {
   const said = events.filter((event) => !differences.some(({ unused }) => unused?.(event) === true))
   const { attributes: names } = SemConv.names()
   for (const { attributes, name } of spans) {
     if (attributes[names.operationName] === SemConv.operations.chat) continue
-    const told = Object.keys(attributes).filter((key) => SemConv.isUsage(key) || key.startsWith("espalier.cost."))
+    const told = Object.keys(attributes).filter((key) => SemConv.isUsage(key) || key === SemConv.espalier.costAmount)
     assert.deepStrictEqual(told, [], name)
   }
+  for (const span of spans) isSum(span, spans)
   assert.deepStrictEqual(usedBySpans(spans), usedByTotals(Meter.fold(said).run))
   for (const { segment, totals } of treeOf(said).children) {
     const anchor = spans.find(

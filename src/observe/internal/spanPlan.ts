@@ -481,12 +481,16 @@ export class SpanPlan {
     }
   }
 
-  /** What is open that a piece of work is a part of, from the inside out. */
+  /**
+   * What is open that a piece of work is a part of, from the inside out. A choice is over before what it has used is written, so that is
+   * told of the group that it was made for.
+   */
   private payers({ dispatch, task }: Of<"Spent">): ReadonlyArray<string> {
     const order = `dispatch ${dispatch}`
-    const own = [this.tried.get(order) ?? "", order, `choice ${dispatch}`].find((id) => this.open.has(id))
+    const own = [this.tried.get(order) ?? "", order].find((id) => this.open.has(id))
+    const around = this.groups.has(task) ? this.nearestGroup(task) : this.nearest(task)
     const found: Array<string> = []
-    for (let id: string | undefined = own ?? this.nearest(task); id !== undefined; id = this.open.get(id)) {
+    for (let id: string | undefined = own ?? around; id !== undefined; id = this.open.get(id)) {
       if (this.open.has(id)) found.push(id)
     }
     return found
@@ -494,7 +498,11 @@ export class SpanPlan {
 
   /** The group of a task that is open, or the nearest one around it. */
   private nearest(task: string): string {
-    let group = this.parents.get(task) ?? ""
+    return this.nearestGroup(this.parents.get(task) ?? "")
+  }
+
+  private nearestGroup(of: string): string {
+    let group = of
     while (group !== "" && !this.open.has(`group ${group}`)) group = this.parents.get(group) ?? ""
     return `group ${group}`
   }
