@@ -138,6 +138,8 @@ export class SpanPlan {
   private readonly parents = new Map<string, string>()
   private readonly groups = new Map<string, string>()
   private readonly orders = new Map<string, Order>()
+  /** Orders that wait for people. */
+  private readonly parked = new Set<string>()
   private readonly reviews = new Map<
     string,
     { readonly at: number; readonly kind: string; readonly trace: string | undefined }
@@ -193,9 +195,20 @@ export class SpanPlan {
     if (this.begun === undefined) return []
     switch (event._tag) {
       case "RunStarted":
-      case "RunResumed":
         return this.root()
+      case "RunResumed": {
+        // What was under way goes on, though its next try may have to wait.
+        const under = [...this.orders.keys()].filter((dispatch) => !this.parked.has(dispatch))
+        return [
+          ...this.root(),
+          ...[...this.groups.keys()].flatMap((group) => this.group(group).ops),
+          ...under.flatMap((dispatch) => this.delegate(dispatch))
+        ]
+      }
+      case "GroupOpened":
+        return this.group(event.task).ops
       case "Dispatched":
+      case "Unparked":
         return this.delegate(event.dispatch)
       case "Reported": {
         const id = `dispatch ${event.dispatch}`
@@ -261,7 +274,7 @@ export class SpanPlan {
       case "Attempt": {
         const order = `dispatch ${work.dispatch}`
         if (!this.orders.has(work.dispatch)) this.orders.set(work.dispatch, { task: work.task, worker: work.worker })
-        const below = this.open.has(order) ? [] : this.delegate(work.dispatch)
+        const below = this.delegate(work.dispatch)
         const id = `attempt ${work.dispatch} ${work.attempt}`
         const [domain, name] = placeOf(work.worker)
         const before = this.tried.get(order)
@@ -381,7 +394,7 @@ export class SpanPlan {
 
   private delegate(dispatch: string): ReadonlyArray<Op> {
     const order = this.orders.get(dispatch)
-    if (order === undefined) return []
+    if (order === undefined || this.open.has(`dispatch ${dispatch}`)) return []
     const [domain, name] = placeOf(order.worker)
     const group = this.parents.get(order.task) ?? ""
     const candidates = this.candidates.get(order.task)
@@ -459,11 +472,21 @@ export class SpanPlan {
           limits: { ...event.reserved, ...event.limits }
         })
         return
+      case "Parked":
+        this.parked.add(event.dispatch)
+        return
+      case "Unparked":
+        this.parked.delete(event.dispatch)
+        return
       case "Reported":
         this.orders.delete(event.dispatch)
+        this.parked.delete(event.dispatch)
         if (event.outcome === "accepted" || event.outcome === "partial") {
           this.brought.set(event.task, `dispatch ${event.dispatch}`)
         }
+        return
+      case "Merged":
+        this.groups.delete(event.group)
         return
       case "TaskEnded":
         this.parents.delete(event.task)
