@@ -47,18 +47,20 @@ export interface Segment {
 /**
  * What differs by design.
  *
- * - `nodes`: of these there is no span. `fields`: these are not the same thing in both; `retried`: of tries that others follow.
- *   `unused`: of these events no span says what was used.
+ * - `nodes`: of these there is no span. `shapes`: of these spans the journal knows nothing. `fields`: these are not the same thing in both; `retried`: of tries that others follow.
+ *   `unused`: of these events no span says what was used. `unsummed`: these may say less than what was used below them.
  */
 export interface Difference {
   readonly why: string
   readonly nodes?: (node: Delegation.Node) => boolean
+  readonly shapes?: (shape: Shape) => boolean
   readonly fields?: {
     readonly of: ReadonlyArray<Kind>
     readonly names: ReadonlyArray<keyof Shape>
     readonly retried?: boolean
   }
   readonly unused?: (event: RunEvent.RunEvent) => boolean
+  readonly unsummed?: (span: Seen) => boolean
 }
 
 export const differences: ReadonlyArray<Difference> = [
@@ -69,6 +71,17 @@ export const differences: ReadonlyArray<Difference> = [
   {
     why: "What a worker does outside has the spans that the worker makes of it",
     nodes: ({ kind }) => kind === "effect"
+  },
+  {
+    why: "A call that was called back before anything was done is not in the journal",
+    shapes: ({ from, kind, outcome, to }) => kind === "tool" && outcome === "cancelled" && from === to
+  },
+  {
+    why: "Whether a try that is due in the very moment in which its order is called back has begun is not in the journal",
+    nodes: ({ attempt = 1, children, endedAt, kind, outcome, startedAt }) =>
+      kind === "agent" && attempt > 1 && outcome === "cancelled" && startedAt === endedAt && children.length === 0,
+    shapes: ({ attempt = 1, below, from, kind, outcome, to }) =>
+      kind === "agent" && attempt > 1 && outcome === "cancelled" && from === to && below.length === 0
   },
   {
     why: "A choice is asked of the supervisor, and the tree names what is chosen",
@@ -85,6 +98,14 @@ export const differences: ReadonlyArray<Difference> = [
   {
     why: "What a provider did not say is an estimate for budgets; a span has only what was said",
     unused: (event) => event._tag === "Spent" && event.facts?.["estimated"] === true
+  },
+  {
+    why: "Who makes a choice, or is called back or put down, is over before what was used last is written; those around have it",
+    unsummed: (span) => {
+      const kind = kindOf(span)
+      const outcome = outcomeOfSpan(span)
+      return kind === "plan" || (kind === "agent" && (outcome === "cancelled" || outcome === "suspended"))
+    }
   },
   {
     why: "The span of a question is over once it is asked; its wait is told by the span of the answer",
@@ -204,7 +225,9 @@ export const ofSpans = (
   const grow = (span: Seen): ReadonlyArray<Shape> => {
     const kind = kindOf(span)
     const below = retries((children.get(span.id) ?? []).flatMap(grow), all)
-    return kind === undefined ? below : [formed(shapeOfSpan(kind, span, ordered(below)), all)]
+    if (kind === undefined) return below
+    const shape = shapeOfSpan(kind, span, ordered(below))
+    return all.some(({ shapes }) => shapes?.(shape) === true) ? [] : [formed(shape, all)]
   }
   const anchors = spans.filter(
     ({ attributes, name }) => name === spanName.segment && attributes[espalier.runId] === run
