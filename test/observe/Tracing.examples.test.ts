@@ -145,11 +145,11 @@ describe("The spans of the examples are the trees of their journals", () => {
       }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
-  it.effect("R-501 D102 of the run that waits: a trace for each time, and none while it waits", () =>
+  it.effect.each(["segment", "run"] as const)("R-501 D102 of the run that waits, each %s a trace", (traceMode) =>
     Effect.gen(function* () {
       const desk = garden("2 days")
       const how = { log: false, waitFor: 0 } as const
-      const { layer, seen } = tracing()
+      const { layer, seen } = tracing({ traceMode })
       const events = yield* Effect.gen(function* () {
         yield* Run.start(desk, { ...how, id: "r1", input: { scion: "Bellflower" } })
         yield* TestClock.adjust("1 day")
@@ -167,6 +167,7 @@ describe("The spans of the examples are the trees of their journals", () => {
         ["start", "timer"]
       )
       assert.deepStrictEqual(linksOf(all[1], "resumed_from"), [`${all[0]?.trace} ${all[0]?.id}`])
+      assert.strictEqual(all[0]?.trace === all[1]?.trace, traceMode === "run")
     }).pipe(Effect.provide(Journal.layerMemory))
   )
 

@@ -223,6 +223,8 @@ export const ofSpans = (
     else there.push(span)
   }
   const grow = (span: Seen): ReadonlyArray<Shape> => {
+    // Where all segments are one trace, the later ones are below the first.
+    if (span.name === spanName.segment) return []
     const kind = kindOf(span)
     const below = retries((children.get(span.id) ?? []).flatMap(grow), all)
     if (kind === undefined) return below
