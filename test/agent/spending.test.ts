@@ -1,81 +1,15 @@
 /** What a run of agents says that it has used is what their models have used, however it goes. */
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Schema } from "effect"
-import { Agent, Meter, Models, ScriptedModel, ToolScope } from "espalier/agent"
+import { Meter } from "espalier/agent"
 import type { Journal } from "espalier/journal"
-import { type Coordinator, Plan, Run, type RunEvent, type Worker } from "espalier/run"
+import { Run, type RunEvent } from "espalier/run"
 
 import { elapse, history } from "../run/desks.ts"
-import { begin, deskOf, of, pass } from "../run/living.ts"
+import { begin, of, pass } from "../run/living.ts"
 import { killed } from "../run/outside.ts"
-import { Answer, search, services } from "./agents.ts"
-
-const concurrency = 3
-const names = ["one", "two", "three"]
-
-/** Tasks of tasks, so wide and so deep. */
-const nested = (wide: number, deep: number): ReadonlyArray<Coordinator.Task<string>> =>
-  names.slice(0, wide).map((id) => {
-    const shared = { id, objective: `Do ${id}` }
-    if (deep === 0) return { ...shared, worker: `d.${id}` }
-    return { ...shared, by: Plan.make(nested(wide, deep - 1), { concurrency: 2 }) as never, input: () => ({}) } as never
-  })
-
-/** Agents whose models err by the numbers; each call uses another number of tokens, so that it is known again. */
-const world = (picks: ReadonlyArray<number>, wide: number, deep: number) => {
-  let begun = 0
-  /** Tokens of the calls that were answered. */
-  const receipts: Array<number> = []
-  const answered = (step: (usage: ScriptedModel.Usage) => ScriptedModel.Step): ScriptedModel.Step => {
-    const usage = { inputTokens: 1000 + begun, outputTokens: 10 }
-    receipts.push(usage.inputTokens + usage.outputTokens)
-    return step(usage)
-  }
-  const delivery = { name: "deliver", params: { output: { answer: "yes" }, confidence: 0.9 } }
-  const next = (): ScriptedModel.Step => {
-    const pick = picks[begun++ % picks.length]!
-    switch (pick % 8) {
-      case 0:
-        return ScriptedModel.fault("overloaded")
-      case 1:
-        return ScriptedModel.fault("rate-limit", { retryAfter: "1 second" })
-      case 2:
-        return ScriptedModel.hang
-      case 3:
-        return answered((usage) => ScriptedModel.text("hm", { usage }))
-      case 4:
-      case 5:
-        return answered((usage) => ScriptedModel.tools([{ name: "search", params: { query: "x" } }], { usage }))
-      default:
-        return ScriptedModel.slow(
-          "1 second",
-          answered((usage) => ScriptedModel.tools([delivery], { usage }))
-        )
-    }
-  }
-  const models = () =>
-    Models.make(
-      ["m1", "m2"].map((model) => ({ provide: ScriptedModel.fromFunction(next, { model }).model })) as never,
-      { timeout: "10 seconds" }
-    )
-  const desk = () =>
-    deskOf(
-      names.map(
-        (name) =>
-          Agent.make(name, {
-            description: `Answers as ${name}`,
-            instructions: "Answer.",
-            input: Schema.Unknown,
-            output: Answer,
-            models: models(),
-            size: concurrency,
-            tools: ToolScope.make([search()])
-          }) as unknown as Worker.Worker<never>
-      ),
-      Plan.make(nested(wide, deep), { concurrency })
-    )
-  return { desk, receipts, calls: () => begun }
-}
+import { services } from "./agents.ts"
+import { concurrency, world } from "./erring.ts"
 
 const tokens = (events: ReadonlyArray<RunEvent.Of<"Spent">>) =>
   events.reduce((sum, { usage }) => sum + (usage.tokens ?? 0), 0)

@@ -41,7 +41,7 @@ export interface Process {
 }
 
 /** Starts the program, which does not outlive the scope. */
-export const begin = (settings: Settings, { cache, script }: Manner): Effect.Effect<Process, never, Scope.Scope> =>
+export const begin = (settings: object, { cache, script }: Manner): Effect.Effect<Process, never, Scope.Scope> =>
   Effect.gen(function* () {
     const lines = yield* Queue.unbounded<string>()
     const ended = yield* Deferred.make<Ending>()

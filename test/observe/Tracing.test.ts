@@ -1,16 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Tracer } from "effect"
+import { TestClock } from "effect/testing"
 import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { EspalierTracer, Tracing } from "espalier/observe"
-import { Dependency, Plan, Result, Router, Run } from "espalier/run"
+import { Dependency, Plan, Result, Review, Router, Run } from "espalier/run"
 import { Fake } from "espalier/testing"
 
 import { calls, delivers, deskWith, search, started } from "../agent/agents.ts"
 import { desk, elapse, history, task, worker } from "../run/desks.ts"
 import { guarded, say } from "../run/guards.ts"
-import { begin, deskOf, of } from "../run/living.ts"
+import { begin, deskOf, of, pass } from "../run/living.ts"
 import { attributesOf, collecting, endOf, treeOf } from "./spans.ts"
+import { agree, tracing } from "./traced.ts"
 
 const one = (...answers: ReadonlyArray<Fake.Reply<string>>) => Fake.worker("one", { answers })
 const r1 = { id: "r1", input: "go", log: false } as const
@@ -115,6 +117,20 @@ describe("Tracing", () => {
     }).pipe(Effect.provide([...layer, Journal.layerMemory]))
   })
 
+  it.effect("R-501 D101 what a worker asks people in the midst of its work is below the try that asks", () => {
+    const { layer, spans } = traced()
+    return Effect.gen(function* () {
+      const asking = worker("one", () => Effect.as(Review.ask({ name: "side", question: "Which side?" }), "a"))
+      yield* Run.start(desk([asking], [task("a")]), r1)
+      assert.deepStrictEqual(treeOf(spans).slice(-3), [
+        "        espalier.delegate one",
+        "          invoke_agent one",
+        "            espalier.review request"
+      ])
+      isOver(spans)
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
   it.effect("R-501 a choice is a span of its supervisor, beside the work that follows from it", () => {
     const { layer, spans } = traced()
     return Effect.gen(function* () {
@@ -169,6 +185,61 @@ describe("Tracing", () => {
         }
         isOver(spans)
       }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+    }
+  )
+
+  it.effect(
+    "R-501 D102 an order that is put down between two tries is under way again at once, and tried when it is time",
+    () => {
+      const { layer, seen } = tracing()
+      return Effect.gen(function* () {
+        const tried = one(Fake.fail("transient"), "a")
+        const run = yield* begin(Run.start(desk([tried], [task("a")]), r1))
+        yield* pass("300 millis")
+        yield* run.interrupt
+        yield* elapse(Run.resume(desk([tried], [task("a")]), "r1", { log: false }), "10 seconds")
+        const events = yield* history("r1")
+        agree("r1", seen(), events)
+        const again = 300
+        const due = of(events, "AttemptFailed").reduce((_, { at, waitMillis }) => at + waitMillis, 0)
+        const later = seen().filter(({ startedAt }) => startedAt >= again)
+        assert.deepStrictEqual(
+          later.map(({ name, startedAt }) => `${name} ${startedAt}`),
+          [
+            `espalier.segment ${again}`,
+            `invoke_workflow desk ${again}`,
+            `invoke_agent desk ${again}`,
+            `invoke_agent d ${again}`,
+            `espalier.delegate one ${again}`,
+            `invoke_agent one ${due}`
+          ]
+        )
+      }).pipe(Effect.provide([layer, Journal.layerMemory]))
+    }
+  )
+
+  it.effect(
+    "R-501 D102 a task of tasks is a workflow from its beginning, and in each segment, also while all of it waits",
+    () => {
+      const { layer, seen } = tracing()
+      return Effect.gen(function* () {
+        const inner = Plan.make<unknown>([{ id: "x", worker: "d.one", objective: "Do x", after: "1 hour" }])
+        const tasks = [{ id: "later", objective: "Do it later", by: inner }, task("now")]
+        const built = () => deskOf([Fake.worker("one", { otherwise: "a" })], Plan.make<string>(tasks as never))
+        yield* elapse(Run.start(built(), { ...r1, waitFor: "1 minute" }), "2 minutes")
+        yield* TestClock.adjust("1 hour")
+        yield* Run.resume(built(), "r1", { log: false })
+        agree("r1", seen(), yield* history("r1"))
+        assert.deepStrictEqual(
+          seen().flatMap(({ attributes, name }) =>
+            name === "invoke_workflow plan" ? [[attributes["espalier.outcome"], attributes["espalier.task.id"]]] : []
+          ),
+          [
+            ["suspended", "later"],
+            ["ok", "later"]
+          ]
+        )
+      }).pipe(Effect.provide([layer, Journal.layerMemory]))
     }
   )
 

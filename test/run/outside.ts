@@ -21,7 +21,7 @@ export class Bank {
 
 export type Moment = "before" | "after"
 
-const lost = new Journal.JournalError({ reason: new Journal.JournalReadOnly({ location: "memory" }) })
+export const lost = new Journal.JournalError({ reason: new Journal.JournalReadOnly({ location: "memory" }) })
 
 /**
  * The journal around, as a process has it that is killed at a moment: before or after the commit with the first event that

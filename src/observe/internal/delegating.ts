@@ -139,6 +139,7 @@ export class Delegating {
     const { section } = this
     if (section === undefined) return
     if (run.isOpen) delete run.said.outcome
+    for (const group of this.groups.keys()) section.place(group, at)
     for (const order of this.orders.values()) if (!this.parked.has(order.dispatch)) this.give(order, section, at)
     for (const consult of this.consults.values()) consult.twig = this.consulted(consult.event, section, at)
   }

@@ -77,14 +77,14 @@ export class Order {
     this.nextAt = at + waitMillis
   }
 
-  /** Its work has stopped: it is over, or waits. */
+  /** Its work has stopped: it is over, or waits. What is put down between two tries has the second one before it. */
   stop(at: number, outcome: Node["outcome"], error?: Node["error"]): void {
     this.due(at)
     this.leave(at)
     const { agent, delegate, section } = this
     if (agent?.isOpen === true) section?.end(agent, at, outcome, error)
     if (delegate?.isOpen === true) section?.end(delegate, at, outcome, error)
-    this.nextAt = undefined
+    if (outcome !== "suspended") this.nextAt = undefined
   }
 
   /** Something is about to be done outside. */

@@ -160,6 +160,8 @@ export class SpanPlan {
   private readonly parents = new Map<string, string>()
   private readonly groups = new Map<string, string>()
   private readonly orders = new Map<string, Order>()
+  /** Orders that wait for people. */
+  private readonly parked = new Set<string>()
   private readonly reviews = new Map<
     string,
     { readonly at: number; readonly kind: ReviewKind; readonly trace: string | undefined }
@@ -215,9 +217,20 @@ export class SpanPlan {
     if (this.begun === undefined) return []
     switch (event._tag) {
       case "RunStarted":
-      case "RunResumed":
         return this.root()
+      case "RunResumed": {
+        // What was under way goes on, though its next try may have to wait.
+        const under = [...this.orders.keys()].filter((dispatch) => !this.parked.has(dispatch))
+        return [
+          ...this.root(),
+          ...[...this.groups.keys()].flatMap((group) => this.group(group).ops),
+          ...under.flatMap((dispatch) => this.delegate(dispatch))
+        ]
+      }
+      case "GroupOpened":
+        return this.group(event.task).ops
       case "Dispatched":
+      case "Unparked":
         return this.delegate(event.dispatch)
       case "Decided":
         return this.close(`choice ${event.consult}`, { outcome: "accepted" })
@@ -246,10 +259,9 @@ export class SpanPlan {
       case "ReviewOpened": {
         const order = "dispatch" in event && event.dispatch !== undefined ? `dispatch ${event.dispatch}` : undefined
         const task = "task" in event && event.task !== undefined ? event.task : ""
-        const below =
-          order !== undefined && this.open.has(order)
-            ? { ops: [], id: order }
-            : this.group(this.parents.get(task) ?? "")
+        const tried = order === undefined ? undefined : this.tried.get(order)
+        const asking = [tried, order].find((each) => each !== undefined && this.open.has(each))
+        const below = asking === undefined ? this.group(this.parents.get(task) ?? "") : { ops: [], id: asking }
         const id = `review ${event.review}`
         const request = this.opening(
           id,
@@ -280,7 +292,7 @@ export class SpanPlan {
       case "Attempt": {
         const order = `dispatch ${work.dispatch}`
         if (!this.orders.has(work.dispatch)) this.orders.set(work.dispatch, { task: work.task, worker: work.worker })
-        const below = this.open.has(order) ? [] : this.delegate(work.dispatch)
+        const below = this.delegate(work.dispatch)
         const id = `attempt ${work.dispatch} ${work.attempt}`
         const [domain, name] = placeOf(work.worker)
         const before = this.tried.get(order)
@@ -410,7 +422,7 @@ export class SpanPlan {
 
   private delegate(dispatch: string): ReadonlyArray<Op> {
     const order = this.orders.get(dispatch)
-    if (order === undefined) return []
+    if (order === undefined || this.open.has(`dispatch ${dispatch}`)) return []
     const [domain, name] = placeOf(order.worker)
     const group = this.parents.get(order.task) ?? ""
     const candidates = this.candidates.get(order.task)
@@ -488,11 +500,21 @@ export class SpanPlan {
           limits: { ...event.reserved, ...event.limits }
         })
         return
+      case "Parked":
+        this.parked.add(event.dispatch)
+        return
+      case "Unparked":
+        this.parked.delete(event.dispatch)
+        return
       case "Reported":
         this.orders.delete(event.dispatch)
+        this.parked.delete(event.dispatch)
         if (event.outcome === "accepted" || event.outcome === "partial") {
           this.brought.set(event.task, `dispatch ${event.dispatch}`)
         }
+        return
+      case "Merged":
+        this.groups.delete(event.group)
         return
       case "TaskEnded":
         this.parents.delete(event.task)
@@ -510,12 +532,16 @@ export class SpanPlan {
     }
   }
 
-  /** What is open that a piece of work is a part of, from the inside out. */
+  /**
+   * What is open that a piece of work is a part of, from the inside out. A choice is over before what it has used is written, so that is
+   * told of the group that it was made for.
+   */
   private payers({ dispatch, task }: Of<"Spent">): ReadonlyArray<string> {
     const order = `dispatch ${dispatch}`
-    const own = [this.tried.get(order) ?? "", order, `choice ${dispatch}`].find((id) => this.open.has(id))
+    const own = [this.tried.get(order) ?? "", order].find((id) => this.open.has(id))
+    const around = this.groups.has(task) ? this.nearestGroup(task) : this.nearest(task)
     const found: Array<string> = []
-    for (let id: string | undefined = own ?? this.nearest(task); id !== undefined; id = this.open.get(id)) {
+    for (let id: string | undefined = own ?? around; id !== undefined; id = this.open.get(id)) {
       if (this.open.has(id)) found.push(id)
     }
     return found
@@ -523,7 +549,11 @@ export class SpanPlan {
 
   /** The group of a task that is open, or the nearest one around it. */
   private nearest(task: string): string {
-    let group = this.parents.get(task) ?? ""
+    return this.nearestGroup(this.parents.get(task) ?? "")
+  }
+
+  private nearestGroup(of: string): string {
+    let group = of
     while (group !== "" && !this.open.has(`group ${group}`)) group = this.parents.get(group) ?? ""
     return `group ${group}`
   }
