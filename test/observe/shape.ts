@@ -262,19 +262,19 @@ const nameOfNode = ({ name, review }: Delegation.Node): string =>
 
 const kinds: ReadonlySet<string> = new Set(every)
 
-const shapeOfNode = (
-  kind: Kind,
-  node: Delegation.Node,
-  above: Delegation.Node | undefined,
-  below: ReadonlyArray<Shape>
-): Shape => {
-  const { attempt, endedAt, error, outcome, startedAt } = node
-  const task = kind === "agent" ? above?.task : node.task
+/** Which task and which try something is a part of. */
+interface Around {
+  readonly task?: string | undefined
+  readonly attempt?: number | undefined
+}
+
+const shapeOfNode = (kind: Kind, node: Delegation.Node, around: Around, below: ReadonlyArray<Shape>): Shape => {
+  const { endedAt, error, outcome, startedAt } = node
   return {
     kind,
     name: nameOfNode(node),
-    task,
-    attempt,
+    task: kind === "agent" || kind === "tool" ? around.task : node.task,
+    attempt: kind === "tool" ? around.attempt : node.attempt,
     outcome: outcome === undefined ? undefined : outcome === "accepted" ? "ok" : value(outcome),
     error:
       outcome === undefined
@@ -293,19 +293,20 @@ export const ofTree = (tree: Delegation.Node, without: ReadonlyArray<Difference>
   return tree.children.flatMap(({ children, kind, lost, segment }) => {
     if (kind !== "segment" || segment === undefined) return []
     const torn: Array<Shape> = []
-    const grow = (node: Delegation.Node, above: Delegation.Node | undefined, isTorn: boolean): ReadonlyArray<Shape> => {
+    const grow = (node: Delegation.Node, around: Around, isTorn: boolean): ReadonlyArray<Shape> => {
       const isLost = node.lost === true
       const isShown = !isLost && hasSpan(node)
-      const further = node.children.flatMap((child) => grow(child, node, isLost || (!isShown && isTorn)))
+      const inside = { task: node.task ?? around.task, attempt: node.attempt ?? around.attempt }
+      const further = node.children.flatMap((child) => grow(child, inside, isLost || (!isShown && isTorn)))
       const below = retries(further, all)
       if (!isShown) return below
       if (!kinds.has(node.kind)) throw new Error(`No span stands for a ${node.kind}, which is no difference`)
-      const shape = formed(shapeOfNode(node.kind as Kind, node, above, ordered(below)), all)
+      const shape = formed(shapeOfNode(node.kind as Kind, node, around, ordered(below)), all)
       if (!isTorn) return [shape]
       torn.push(shape)
       return []
     }
-    const below = children.flatMap((child) => grow(child, undefined, false))
+    const below = children.flatMap((child) => grow(child, {}, false))
     return [
       {
         index: segment.index,
