@@ -122,6 +122,8 @@ for (const name of chosen) {
   const contenders = [group.reference, "espalier", ...peers]
   const metrics = group.metrics
     .filter(({ store }) => (store !== "postgres" || hasPostgres) && (store !== "normal" || !smoke))
+    // Who observes all does what the others do.
+    .filter(({ watcher = "all" }) => !smoke || watcher === "all" || watcher === "nothing")
     .map((metric) => ({ ...metric, key: [metric.workload, metric.store ?? metric.watcher ?? []].flat().join("/") }))
     .filter(({ key }) => isChosen(key))
   const table = new Table({ style: { head: [], border: [], compact: true }, head: [...headOf(group, peers)] })

@@ -3,7 +3,7 @@ import { Effect, Schema, Stream } from "effect"
 
 import { Journal } from "../../src/journal/index.ts"
 import { Desk, Domain, Plan, Run, type RunEvent, Worker } from "../../src/run/index.ts"
-import { at, mustBe, now, summary, type Workload } from "../util.ts"
+import { at, mustBe, type Workload, worked } from "../util.ts"
 
 /** Orders of a run: few, and nearly as many as the state of one run has room for. */
 const lengths = [500, 2_000]
@@ -47,12 +47,10 @@ export const folding =
     const figures: Record<string, number> = {}
     for (const orders of lengths) {
       const events = await history(orders)
-      const folds = Array.from({ length: at(100, scale, 2) }, () => {
-        const t0 = now()
-        mustBe("the orders", fold(events), orders)
-        return now() - t0
-      })
-      figures[`fold-${orders}`] = (summary(folds).median * 1_000) / events.length
+      const n = at(100, scale, 5)
+      const t0 = worked()
+      for (let i = 0; i < n; i++) mustBe("the orders", fold(events), orders)
+      figures[`fold-${orders}`] = ((worked() - t0) * 1_000) / (n * events.length)
     }
     return { ...figures, "fold-growth": figures["fold-2000"]! / figures["fold-500"]! }
   }

@@ -6,8 +6,8 @@ import { Delegation } from "../../../src/observe/index.ts"
 import type { Watcher } from "../../groups.ts"
 import { folding } from "../../observe/history.ts"
 import { type Done, watching } from "../../observe/watching.ts"
-import { at, type Contender, fanOut, summary, type Workload } from "../../util.ts"
-import { chain, fan, run } from "../espalier-runs.ts"
+import { at, type Contender, fanOut, type Workload, worked } from "../../util.ts"
+import { chain, fan, run, type Timing } from "../espalier-runs.ts"
 
 interface Observed {
   readonly micros: number
@@ -17,22 +17,22 @@ interface Observed {
 /** Work under the eyes of somebody. Time is up when all of it is where it belongs. */
 const observed = (
   who: Watcher,
-  work: (settled?: Effect.Effect<void>) => Effect.Effect<number, unknown, Journal.Journal | Scope.Scope>,
+  work: (timing: Timing) => Effect.Effect<number, unknown, Journal.Journal | Scope.Scope>,
   done: Done
 ): Promise<Observed> =>
   run(
     Effect.gen(function* () {
       const { layer, seen, settled } = yield* watching[who]
-      const micros = yield* Effect.provide(Effect.scoped(work(settled)), layer)
+      const micros = yield* Effect.provide(Effect.scoped(work({ clock: worked, settled })), layer)
       return { micros, figures: yield* seen(done) }
     })
   )
 
 const chained = (who: Watcher, n: number): Promise<Observed> =>
-  observed(who, (settled) => chain(n, settled), { runs: n, dispatches: n * 3 })
+  observed(who, (timing) => chain(n, timing), { runs: n, dispatches: n * 3 })
 
 const fanned = (who: Watcher, n: number): Promise<Observed> =>
-  observed(who, (settled) => fan(n, settled), { runs: n, dispatches: n * fanOut.tasks })
+  observed(who, (timing) => fan(n, timing), { runs: n, dispatches: n * fanOut.tasks })
 
 const w9 =
   (who: Watcher): Workload =>
@@ -42,15 +42,17 @@ const w9 =
     return { ...figures, dispatch: micros, "fan-out": fan.micros }
   }
 
-/** What a span costs: what a run with spans takes longer than one without, in turn, over its spans. In microseconds. */
+/** What a span costs: what runs with spans take longer than runs without, in turn, over their spans. In microseconds. */
 const span = async (rounds: number, n: number): Promise<number> => {
-  const each: Array<number> = []
+  let added = 0
+  let spans = 0
   for (let round = 0; round < rounds; round++) {
-    const without = await run(chain(n))
+    const without = await run(chain(n, { clock: worked }))
     const { figures, micros } = await chained("spans", n)
-    each.push((micros - without) / figures["spans"]!)
+    added += micros - without
+    spans += figures["spans"] ?? 0
   }
-  return summary(each).median
+  return added / spans
 }
 
 const delegates = (node: Delegation.Node): number =>

@@ -4,12 +4,12 @@ import { Context, Effect, Option, Result } from "effect"
 import { RunState } from "../../../src/run/index.ts"
 import { folding } from "../../observe/history.ts"
 import { recording } from "../../observe/recording.ts"
-import { at, type Contender, mustBe, now } from "../../util.ts"
+import { at, type Contender, mustBe, worked } from "../../util.ts"
 import { chain, fan, run } from "../espalier-runs.ts"
 
 const unobserved = async (scale: number) => ({
-  dispatch: await run(chain(at(5_000, scale, 20))),
-  "fan-out": await run(fan(at(200, scale, 2)))
+  dispatch: await run(chain(at(5_000, scale, 20), { clock: worked })),
+  "fan-out": await run(fan(at(200, scale, 2), { clock: worked }))
 })
 
 /** As many as an attempt has. */
@@ -31,9 +31,9 @@ const withSpan = (n: number) => {
   const { count, layer } = recording()
   const one = Effect.withSpan(Effect.void, "invoke_agent research", { attributes })
   return Effect.gen(function* () {
-    const t0 = now()
+    const t0 = worked()
     for (let i = 0; i < n; i++) yield* one
-    const micros = ((now() - t0) * 1000) / n
+    const micros = ((worked() - t0) * 1000) / n
     mustBe("the spans", count.spans, n)
     return micros
   }).pipe(Effect.provide(layer), Effect.runPromise)
@@ -44,7 +44,7 @@ const bare = (n: number): number => {
   const { count, tracer } = recording()
   const each = Object.entries(attributes)
   const exit = Effect.runSyncExit(Effect.void)
-  const t0 = now()
+  const t0 = worked()
   for (let i = 0; i < n; i++) {
     const span = tracer.span({
       name: "invoke_agent research",
@@ -59,7 +59,7 @@ const bare = (n: number): number => {
     for (const [key, value] of each) span.attribute(key, value)
     span.end(process.hrtime.bigint(), exit)
   }
-  const micros = ((now() - t0) * 1000) / n
+  const micros = ((worked() - t0) * 1000) / n
   mustBe("the spans", count.spans, n)
   return micros
 }
