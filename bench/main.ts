@@ -9,7 +9,8 @@
  * `journal` is the same kept at each step, in SQLite and PostgreSQL (W6), and long runs and large answers (W7), `agents` is
  * one agent whose model answers at once (W8), in memory and in SQLite, and what is done about a prompt of 100 KB, `observe` is the
  * runs of W5 with somebody who observes them over the same with nobody (W9), the delegation of a run out of its journal over its
- * state (W10), and one of our spans over one of Effect's (W11).
+ * state (W10), and one of our spans over one of Effect's (W11). It counts the time in which the thread works, as what it is after
+ * is less than what others on the machine make of it; so what waits for a collector is not counted, and what hands over to it is.
  *
  * Peers: `npm install --prefix bench` brings them; Erlang/OTP takes part where `erl` and `erlc` are on the path; js-direct,
  * functions that are called and awaited, is the floor of `runs`. Workloads on PostgreSQL run where a server answers that
