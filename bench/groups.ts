@@ -1,10 +1,18 @@
 /** What is measured: groups of workloads, their metrics, the reference line, the peers, and the targets. */
 
+/**
+ * Who observes runs: the hook alone, spans for a tracer that keeps none, the same sent to a collector, metrics, logs for a logger that
+ * writes none, and all of it together.
+ */
+export type Watcher = "nothing" | "spans" | "otlp" | "metrics" | "logs" | "all"
+
 /** A figure of a workload. `target`: over the reference line, at most. `most`: in the unit of the metric, at most. */
 export interface Metric {
   readonly workload: string
   /** Where the runs are kept, in workloads of durable runs. */
   readonly store?: string
+  /** Who observes them, in workloads of runs that are observed. */
+  readonly watcher?: Watcher
   readonly metric: string
   readonly unit: string
   readonly target?: number
@@ -20,6 +28,8 @@ export interface Group {
   readonly reference: string
   /** How the ratio to the reference line is called in the file. */
   readonly ratio: "raw" | "limit"
+  /** Whether what it costs more than the reference line is shown, too. */
+  readonly added?: true
   readonly peers: ReadonlyArray<Peer>
   readonly metrics: ReadonlyArray<Metric>
 }
@@ -82,6 +92,13 @@ const w7 = (store: string): ReadonlyArray<Metric> =>
     ] as const
   ).map((metric) => ({ workload: "W7", store, ...metric }))
 
+const w9 = (watcher: Watcher, more: ReadonlyArray<Omit<Metric, "workload" | "watcher">> = []): ReadonlyArray<Metric> =>
+  [{ metric: "dispatch", unit: "µs" }, { metric: "fan-out", unit: "µs" }, ...more].map((metric) => ({
+    workload: "W9",
+    watcher,
+    ...metric
+  }))
+
 export const groups: Readonly<Record<string, Group>> = {
   tree: {
     folder: "",
@@ -114,6 +131,7 @@ export const groups: Readonly<Record<string, Group>> = {
     peers: ["js-direct", "nact", "otp"],
     metrics: [
       { workload: "W5", metric: "dispatch", unit: "µs", target: 0.4 },
+      { workload: "W5", metric: "dispatch-spans", unit: "µs", target: 0.7 },
       { workload: "W5", metric: "fan-out", unit: "µs", target: 0.4 }
     ]
   },
@@ -143,6 +161,26 @@ export const groups: Readonly<Record<string, Group>> = {
       { workload: "W8", metric: "estimate", unit: "µs", digits: 0 },
       { workload: "W8", metric: "fit", unit: "µs", digits: 0 },
       { workload: "W8", metric: "check", unit: "µs", digits: 0 }
+    ]
+  },
+  observe: {
+    folder: "observe/",
+    reference: "raw",
+    ratio: "raw",
+    added: true,
+    peers: [],
+    metrics: [
+      ...w9("nothing"),
+      ...w9("spans", [{ metric: "spans", unit: "", digits: 1 }]),
+      ...w9("otlp", [{ metric: "dropped", unit: "", digits: 1 }]),
+      ...w9("metrics"),
+      ...w9("logs"),
+      ...w9("all", [{ metric: "dropped", unit: "", digits: 1 }]),
+      { workload: "W10", metric: "fold-500", unit: "µs" },
+      { workload: "W10", metric: "fold-2000", unit: "µs" },
+      { workload: "W10", metric: "fold-growth", unit: "×" },
+      { workload: "W11", metric: "span", unit: "µs" },
+      { workload: "W11", metric: "span-bare", unit: "µs" }
     ]
   }
 }

@@ -7,7 +7,10 @@
  *
  * Groups: `tree` is the tree alone (W1 to W4), `runs` is orchestration without a model and with a journal in memory (W5),
  * `journal` is the same kept at each step, in SQLite and PostgreSQL (W6), and long runs and large answers (W7), `agents` is
- * one agent whose model answers at once (W8), in memory and in SQLite, and what is done about a prompt of 100 KB.
+ * one agent whose model answers at once (W8), in memory and in SQLite, and what is done about a prompt of 100 KB, `observe` is the
+ * runs of W5 with somebody who observes them over the same with nobody (W9), the delegation of a run out of its journal over its
+ * state (W10), and one of our spans over one of Effect's (W11). It counts the time in which the thread works, as what it is after
+ * is less than what others on the machine make of it; so what waits for a collector is not counted, and what hands over to it is.
  *
  * Peers: `npm install --prefix bench` brings them; Erlang/OTP takes part where `erl` and `erlc` are on the path; js-direct,
  * functions that are called and awaited, is the floor of `runs`. Workloads on PostgreSQL run where a server answers that
@@ -120,7 +123,9 @@ for (const name of chosen) {
   const contenders = [group.reference, "espalier", ...peers]
   const metrics = group.metrics
     .filter(({ store }) => (store !== "postgres" || hasPostgres) && (store !== "normal" || !smoke))
-    .map((metric) => ({ ...metric, key: [metric.workload, metric.store ?? []].flat().join("/") }))
+    // Who observes all does what the others do.
+    .filter(({ watcher = "all" }) => !smoke || watcher === "all" || watcher === "nothing")
+    .map((metric) => ({ ...metric, key: [metric.workload, metric.store ?? metric.watcher ?? []].flat().join("/") }))
     .filter(({ key }) => isChosen(key))
   const table = new Table({ style: { head: [], border: [], compact: true }, head: [...headOf(group, peers)] })
   for (const workload of new Set(metrics.map(({ key }) => key))) {
@@ -129,8 +134,8 @@ for (const name of chosen) {
     )
     for (const metric of metrics.filter(({ key }) => key === workload)) {
       const figures = figuresOf(rounds, metric.metric, group.reference)
-      for (const [contender, figure] of figures) records.push(recordOf(metric, contender, figure, group.ratio))
-      const line = lineOf(metric, figures, group.reference, peers, !smoke)
+      for (const [contender, figure] of figures) records.push(recordOf(metric, contender, figure, group))
+      const line = lineOf(metric, figures, group, peers, !smoke)
       if (line !== undefined) table.push([...line])
     }
   }

@@ -5,10 +5,11 @@ import { type Summary, summary } from "./util.ts"
 /** The figures of each contender in one repetition. */
 export type Round = Readonly<Record<string, Readonly<Record<string, number>>>>
 
-/** A contender's figures in one metric, and over those of the reference line of the same repetition. */
+/** A contender's figures in one metric, and over and above those of the reference line of the same repetition. */
 export interface Figure {
   readonly cost: Summary
   readonly ratio: Summary | undefined
+  readonly added: Summary | undefined
 }
 
 /** The figures of one metric by contender; who did not take part in every repetition is left out. */
@@ -27,25 +28,28 @@ export const figuresOf = (
     const costs = costsOf(contender)
     if (costs === undefined) continue
     const ratio = limits === undefined ? undefined : summary(costs.map((cost, round) => cost / limits[round]!))
-    figures.set(contender, { cost: summary(costs), ratio })
+    const added = limits === undefined ? undefined : summary(costs.map((cost, round) => cost - limits[round]!))
+    figures.set(contender, { cost: summary(costs), ratio, added })
   }
   return figures
 }
 
 /** One record of the file. */
 export const recordOf = (
-  { metric, store, unit, workload }: Metric,
+  { metric, store, unit, watcher, workload }: Metric,
   contender: string,
-  { cost, ratio }: Figure,
-  named: Group["ratio"]
+  { added, cost, ratio }: Figure,
+  group: Pick<Group, "ratio" | "added">
 ): object => ({
   workload,
   ...(store === undefined ? {} : { store }),
+  ...(watcher === undefined ? {} : { watcher }),
   contender,
   metric,
   unit,
   ...cost,
-  ...(ratio === undefined ? {} : { ratio: { [named]: ratio.median } })
+  ...(ratio === undefined ? {} : { ratio: { [group.ratio]: ratio.median } }),
+  ...(group.added === undefined || added === undefined ? {} : { added: added.median })
 })
 
 export const show = ({ max, median, min }: Summary, digits = 2): string =>
@@ -60,13 +64,14 @@ export const targetOf = ({ digits = 2, most, target, unit }: Metric, ours: Figur
 }
 
 /** The head of a group's table. */
-export const headOf = ({ ratio, reference }: Group, peers: ReadonlyArray<string>): ReadonlyArray<string> => [
+export const headOf = ({ added, ratio, reference }: Group, peers: ReadonlyArray<string>): ReadonlyArray<string> => [
   "",
   "metric",
   "unit",
   reference,
   "espalier",
   `× ${ratio}`,
+  ...(added === undefined ? [] : [`− ${ratio}`]),
   "target",
   ...peers.map((peer) => `${peer} × ${ratio}`)
 ]
@@ -75,7 +80,7 @@ export const headOf = ({ ratio, reference }: Group, peers: ReadonlyArray<string>
 export const lineOf = (
   metric: Metric,
   figures: ReadonlyMap<string, Figure>,
-  reference: string,
+  { added, reference }: Pick<Group, "added" | "reference">,
   peers: ReadonlyArray<string>,
   judged: boolean
 ): ReadonlyArray<string> | undefined => {
@@ -87,12 +92,13 @@ export const lineOf = (
   }
   const ours = figures.get("espalier")
   return [
-    metric.store === undefined ? metric.workload : `${metric.workload} ${metric.store}`,
+    [metric.workload, metric.store ?? metric.watcher ?? []].flat().join(" "),
     metric.metric,
     metric.unit,
     cost(reference),
     cost("espalier"),
     ours?.ratio === undefined ? "" : show(ours.ratio),
+    ...(added === undefined ? [] : [ours?.added === undefined ? "" : show(ours.added, digits)]),
     targetOf(metric, judged ? ours : undefined),
     ...peers.map((peer) => figures.get(peer)?.ratio?.median.toFixed(2) ?? "")
   ]

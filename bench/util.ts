@@ -3,6 +3,12 @@ const { performance } = globalThis
 
 export const now = (): number => performance.now()
 
+/** Milliseconds that this thread has worked. What goes on beside it is not in there, nor who else keeps the machine busy. */
+export const worked = (): number => {
+  const { system, user } = process.threadCpuUsage()
+  return (user + system) / 1000
+}
+
 export const quantile = (sorted: ArrayLike<number>, q: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!
 

@@ -20,18 +20,23 @@ describe("figures of a metric", () => {
     expect(ratio).toEqual({ median: 1.5, min: 1, max: 3 })
   })
 
+  it("what is added is the difference inside a repetition, also where it is none", () => {
+    const { added } = figuresOf(rounds, "task", "raw").get("espalier")!
+    expect(added).toEqual({ median: 2, min: 0, max: 2 })
+  })
+
   it("who misses a repetition has no figures", () => {
     expect([...figuresOf(rounds, "task", "raw").keys()]).toEqual(["raw", "espalier"])
   })
 
   it("a contender that stands alone has costs and no ratio", () => {
-    const { cost, ratio } = figuresOf([{ raw: {}, espalier: { task: 3 } }], "task", "raw").get("espalier")!
-    expect([cost.median, ratio]).toEqual([3, undefined])
+    const { added, cost, ratio } = figuresOf([{ raw: {}, espalier: { task: 3 } }], "task", "raw").get("espalier")!
+    expect([cost.median, ratio, added]).toEqual([3, undefined, undefined])
   })
 
   it("the record of the file names the ratio as the group does", () => {
     const figure = figuresOf(rounds, "task", "raw").get("espalier")!
-    expect(recordOf(metric, "espalier", figure, "limit")).toEqual({
+    expect(recordOf(metric, "espalier", figure, group)).toEqual({
       workload: "W6",
       store: "full",
       contender: "espalier",
@@ -43,13 +48,23 @@ describe("figures of a metric", () => {
       ratio: { limit: 1.5 }
     })
   })
+
+  it("the record of what is observed has who observes it, and what that adds", () => {
+    const figure = figuresOf(rounds, "task", "raw").get("espalier")!
+    const watched: Metric = { workload: "W9", watcher: "spans", metric: "task", unit: "ms" }
+    expect(recordOf(watched, "espalier", figure, { ...group, added: true })).toMatchObject({
+      watcher: "spans",
+      added: 2
+    })
+    expect(recordOf(watched, "espalier", figure, group)).not.toHaveProperty("added")
+  })
 })
 
 describe("the table", () => {
   const figures = figuresOf(rounds, "task", "raw")
 
   it("a line has a cell for each column, an empty one for who did not take part", () => {
-    const line = lineOf(metric, figures, "raw", ["peer"], true)!
+    const line = lineOf(metric, figures, group, ["peer"], true)!
     expect(line).toEqual([
       "W6 full",
       "task",
@@ -60,12 +75,30 @@ describe("the table", () => {
       "≤ 1.25 × !",
       ""
     ])
-    expect(lineOf(metric, figures, "raw", [], false)).toContain("≤ 1.25 ×")
+    expect(lineOf(metric, figures, group, [], false)).toContain("≤ 1.25 ×")
     expect(line).toHaveLength(headOf(group, ["peer"]).length)
   })
 
+  it("a group that shows what is added has a column of it", () => {
+    const adding: Group = { ...group, added: true }
+    const watched: Metric = { workload: "W9", watcher: "spans", metric: "task", unit: "ms", digits: 1 }
+    const line = lineOf(watched, figures, adding, ["peer"], true)!
+    expect(line).toEqual([
+      "W9 spans",
+      "task",
+      "ms",
+      "2.0 [1.0-4.0]",
+      "3.0 [2.0-6.0]",
+      "1.50 [1.00-3.00]",
+      "2.0 [0.0-2.0]",
+      "",
+      ""
+    ])
+    expect(line).toHaveLength(headOf(adding, ["peer"]).length)
+  })
+
   it("a metric that nobody has figures of has no line", () => {
-    expect(lineOf(metric, new Map(), "raw", [], true)).toBeUndefined()
+    expect(lineOf(metric, new Map(), group, [], true)).toBeUndefined()
   })
 
   it("a target is over the limit or in the unit of the metric, and marked when it is missed", () => {
