@@ -43,6 +43,15 @@ describe("what was used", () => {
       const { run: sums } = Meter.fold(yield* run)
       const chats = named(spans, "chat m")
       assert.lengthOf(chats, 3)
+      for (const chat of chats) {
+        const {
+          "espalier.context_window.limit": size,
+          "espalier.context_window.utilization": share,
+          ...rest
+        } = attributesOf(chat)
+        assert.isAbove(Number(size), 0)
+        assert.strictEqual(share, Number(rest["gen_ai.usage.input_tokens"]) / Number(size))
+      }
       const add = (key: string) => chats.reduce((sum, span) => sum + Number(attributesOf(span)[key]), 0)
       const all = {
         "espalier.usage.input_tokens": add("gen_ai.usage.input_tokens"),

@@ -14,6 +14,11 @@ export interface CallNotes {
   reported: Tokens | undefined
 }
 
+/** How many tokens the prompts of the calls around may have. Default: that is not known. */
+export const WindowSize = Context.Reference<number | undefined>("espalier/agent/internal/callNotes/WindowSize", {
+  defaultValue: () => undefined
+})
+
 /** Of the call that is made. Default `undefined`: nobody writes any. */
 export const CallNotes = Context.Reference<CallNotes | undefined>("espalier/agent/internal/callNotes/CallNotes", {
   defaultValue: () => undefined

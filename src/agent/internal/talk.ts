@@ -35,6 +35,7 @@ import * as ModelCall from "../ModelCall.ts"
 import { ModelFailure } from "../ModelFailure.ts"
 import * as Models from "../Models.ts"
 import type * as ToolScope from "../ToolScope.ts"
+import { WindowSize } from "./callNotes.ts"
 import { type Delivery, type Endings, type GivenUp, modelEffect } from "./endings.ts"
 import { entryOf } from "./entries.ts"
 import { metered } from "./metering.ts"
@@ -386,7 +387,12 @@ export class Talk<A, RT, RM> {
             more: { turn: number, estimatedTokens: tokens, utilisation: Math.round(utilisation * 1000) / 1000 },
             usage: (call) => ({ ...ModelCall.usageOf(call), steps: call.end === "answered" ? 1 : 0 })
           }),
-          (options) => Models.call(models, { prompt, tools, outputLimit: maxOutput }, options)
+          (options) =>
+            Effect.provideService(
+              Models.call(models, { prompt, tools, outputLimit: maxOutput }, options),
+              WindowSize,
+              manner.window.size
+            )
         )
       )
       const { cacheRead = 0, cacheWrite = 0, input } = call.usage

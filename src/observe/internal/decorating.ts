@@ -13,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 
 import { CostModel } from "../../agent/CostModel.ts"
-import { CallNotes } from "../../agent/internal/callNotes.ts"
+import { CallNotes, WindowSize } from "../../agent/internal/callNotes.ts"
 import { errorTypeOfExit } from "../../agent/internal/errorTypeOfExit.ts"
 import { errorUsage } from "../../agent/internal/modelAttempt.ts"
 import type { Tokens } from "../../agent/ModelCall.ts"
@@ -195,7 +195,11 @@ const decorated = (
           write,
           use: (tokens) => {
             const { cacheRead, cacheWrite, input, output, reasoning } = tokens
-            write(at.usageInput, input + (cacheRead ?? 0) + (cacheWrite ?? 0))
+            const all = input + (cacheRead ?? 0) + (cacheWrite ?? 0)
+            const window = Context.get(context, WindowSize)
+            write(at.usageInput, all)
+            put(espalier.contextWindowLimit, window)
+            put(espalier.contextWindowUtilization, window === undefined ? undefined : all / window)
             write(at.usageOutput, output)
             put(at.usageCacheRead, cacheRead)
             put(at.usageCacheWrite, cacheWrite)

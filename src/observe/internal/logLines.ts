@@ -1,4 +1,3 @@
-import type { Redaction } from "../../Redaction.ts"
 /**
  * The log of one run, as lines: a pure fold over its events.
  *
@@ -14,6 +13,7 @@ import type { Redaction } from "../../Redaction.ts"
  *
  * @since 0.1.0
  */
+import type { Redaction } from "../../Redaction.ts"
 import { shorten } from "../../run/internal/problems.ts"
 import type { Cause } from "../../run/Observer.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
