@@ -85,6 +85,7 @@ import {
   DispatchEnd,
   PlannedTask,
   Purpose,
+  ResumeCause,
   RunEnd,
   StopReason,
   SuspendReason,
@@ -507,12 +508,18 @@ export const Noticed = Schema.TaggedStruct("Noticed", { at, subject: Schema.Stri
 /**
  * **Details**
  *
+ * - `cause`: as whoever took it up knew it. Old journals do not have it.
  * - `trace`: as of `RunStarted`.
  *
  * @category models
  * @since 0.1.0
  */
-export const RunResumed = Schema.TaggedStruct("RunResumed", { at, trace: Schema.optionalKey(Schema.String), note })
+export const RunResumed = Schema.TaggedStruct("RunResumed", {
+  at,
+  cause: Schema.optionalKey(ResumeCause),
+  trace: Schema.optionalKey(Schema.String),
+  note
+})
 
 /**
  * **Details**

@@ -1,5 +1,6 @@
 /**
- * Why a run was taken up, out of its events.
+ * Why a run was taken up, out of its events: as whoever took it up has written it, or what it must have been where the journal is older
+ * than that.
  *
  * @since 0.1.0
  */
@@ -7,7 +8,7 @@ import { type Draft, fromOutside } from "../../run/internal/apply.ts"
 import { wakeAt } from "../../run/internal/applying/timers.ts"
 import { configuration } from "../../run/internal/tiering.ts"
 import type { Cause } from "../../run/Observer.ts"
-import type { RunEvent } from "../../run/RunEvent.ts"
+import type { Of, RunEvent } from "../../run/RunEvent.ts"
 
 /** What is written while nobody carries a run out, too. */
 const beside: ReadonlySet<string> = new Set([
@@ -35,8 +36,8 @@ const isSilent = (event: RunEvent): boolean =>
   event._tag === "HealthChanged" || (event._tag === "AutonomyChanged" && event.by === configuration)
 
 /**
- * Finds why a run was taken up, as whoever took it up knew it: what it was then, and what people had said that was not in its
- * journal yet, which is taken in at once.
+ * Finds why a run was taken up, as whoever took it up knew it. Where that is not written: by what it was then, and by what people had
+ * said that was not in its journal yet, which is taken in at once.
  */
 export class Causes {
   /** More of the cause may come. */
@@ -45,8 +46,9 @@ export class Causes {
   private byPeople = false
 
   /** The cause of a segment that begins. `cutOff`: the one before has not ended. */
-  of(draft: Draft | undefined, cutOff: boolean, at: number): Cause {
+  of(draft: Draft | undefined, cutOff: boolean, { at, cause }: Of<"RunResumed">): Cause {
     this.unsure = false
+    if (cause !== undefined) return cause
     this.byPeople = draft?.status === "suspended"
     if (cutOff) return "crash-recovery"
     if (draft?.status === "running") return draft.cancelled === undefined ? "decision" : "message"

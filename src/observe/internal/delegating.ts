@@ -69,7 +69,7 @@ export class Delegating {
   add(event: RunEvent): void {
     const inside = isInside(event)
     const isCutOff = this.section?.isOpen === true
-    const cause = event._tag === "RunResumed" ? this.causes.of(this.draft, isCutOff, event.at) : undefined
+    const cause = event._tag === "RunResumed" ? this.causes.of(this.draft, isCutOff, event) : undefined
     const next = applyEvent(this.draft, event)
     if (typeof next !== "string") this.draft = next
     const { run, section } = this.begun(event)

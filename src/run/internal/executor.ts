@@ -377,7 +377,7 @@ export class Executor {
     if (this.page.state === undefined || this.page.state.suspended === reason) return Effect.void
     return Effect.suspend(() => {
       if (this.page.state?.status === "suspended")
-        this.page.take({ _tag: "RunResumed", at, note: "Taken up to be looked at" })
+        this.page.take({ _tag: "RunResumed", at, cause: "message", note: "Taken up to be looked at" })
       const interrupted = open.length === 0 ? {} : { interrupted: open }
       this.page.take({ _tag: "RunSuspended", at, reason, ...interrupted, note })
       return this.page.write()

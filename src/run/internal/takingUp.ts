@@ -10,10 +10,9 @@ import * as EffectResult from "effect/Result"
 
 import * as Journal from "../../journal/Journal.ts"
 import { Notifier } from "../Notifier.ts"
-import type { Cause } from "../Observer.ts"
 import type { Office } from "../Office.ts"
 import type * as Outcome from "../Outcome.ts"
-import type { RunEvent } from "../RunEvent.ts"
+import type { ResumeCause, RunEvent } from "../RunEvent.ts"
 import { isFinished, type RunState } from "../RunState.ts"
 import { Tiers, type TiersInvalid } from "../Tiers.ts"
 import { isSoon, wakeAt } from "./applying/timers.ts"
@@ -78,7 +77,7 @@ type Untaken =
  * Why a run goes on that nothing was under way of: by what people have said to it, here or in its journal already, or because it
  * is time.
  */
-const causeOf = (state: RunState, left: ReadonlyArray<Journal.Left>, sleeps: boolean): Cause => {
+const causeOf = (state: RunState, left: ReadonlyArray<Journal.Left>, sleeps: boolean): ResumeCause => {
   if (left.some(({ type }) => type === "ReviewDecided")) return "decision"
   if (state.status === "running") return state.cancelled === undefined ? "decision" : "message"
   return left.length > 0 || sleeps || state.status === "suspended" ? "message" : "timer"
@@ -162,11 +161,15 @@ const takenUp = Effect.fnUntraced(function* (
         : "it was cut off"
   const rest = state.running === 0 ? "" : `, with ${many(state.running, "order")} under way`
   const note = `Taken up at version ${state.version}: ${why}${rest}`
-  const cause = waited ? causeOf(state, left, sleeps) : state.status === "suspended" ? "message" : "crash-recovery"
+  const cause: ResumeCause = waited
+    ? causeOf(state, left, sleeps)
+    : state.status === "suspended"
+      ? "message"
+      : "crash-recovery"
   const context = yield* Effect.context<never>()
   const begun = observing.begin({ cause, at, context, desk: desk.name, decided: tracesOf(left) })
   const execution = executor.execute(
-    [{ _tag: "RunResumed", at, ...begun, note }, ...changeTo(state.tier, configured, tiers.source, at)],
+    [{ _tag: "RunResumed", at, cause, ...begun, note }, ...changeTo(state.tier, configured, tiers.source, at)],
     input.success,
     () => new RunBusy({ run }),
     left

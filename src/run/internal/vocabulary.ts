@@ -77,6 +77,21 @@ export const SuspendReason = Schema.Literals(["asked", "version-mismatch", "quar
 export type SuspendReason = typeof SuspendReason.Type
 
 /**
+ * Why a run was taken up: people have decided what it waited for, its time has come, somebody has asked for it or has said something
+ * else to it, or it was cut off.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ResumeCause = Schema.Literals(["decision", "timer", "message", "crash-recovery"])
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type ResumeCause = typeof ResumeCause.Type
+
+/**
  * How a dispatch ended.
  *
  * @category models
