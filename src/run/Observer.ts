@@ -123,7 +123,7 @@ export interface Known {
  * **Details**
  *
  * - `outcome`: `suspended`: it waits for people, or was put down with its run.
- * - `kind`: of its failure; absent = it has none that is to blame on it. `late`: what it failed of was time. `reason`: in the words
+ * - `kind`: of its failure; absent = it has none that is to blame on it. `reason`: in the words
  *   of the failure, which may say anything.
  *
  * @category models
