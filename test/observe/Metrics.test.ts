@@ -285,6 +285,27 @@ describe("desks", () => {
     }).pipe(withMetrics())
   )
 
+  it.effect(
+    "R-502 the tasks of a desk are shown for as long as one of its runs is carried out, whichever ends first",
+    () =>
+      Effect.gen(function* () {
+        const told = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+        let calls = 0
+        const busy = worker("one", () => Effect.as(Deferred.await(told[calls++]!), "done"), { size: 2 })
+        const office = yield* Office.open(desk([busy], [task("a")]), { log: false })
+        const first = yield* begin(Run.startIn(office, r1))
+        const second = yield* begin(Run.startIn(office, { ...r1, id: "r2" }))
+        const running = Effect.map(values("espalier.task.count"), (all) => all["desk running"])
+        assert.strictEqual(yield* running, 2)
+        Deferred.doneUnsafe(told[0]!, Effect.void)
+        yield* first.join
+        assert.strictEqual(yield* running, 1)
+        Deferred.doneUnsafe(told[1]!, Effect.void)
+        yield* second.join
+        assert.deepStrictEqual(yield* values("espalier.task.count"), {})
+      }).pipe(withMetrics())
+  )
+
   it.effect("R-502 a breaker is in one state of three, and its changes are counted", () =>
     Effect.gen(function* () {
       const office = yield* Office.open(desk([one("a")], [task("a")]), { log: false })
