@@ -268,8 +268,8 @@ const recovers = <E1, E2, R>(
         const [before, after] = anchors(spans)
         assert.deepStrictEqual(linksOf(after, "recovers"), [`${before?.trace} ${before?.id}`])
         assert.strictEqual(after?.attributes[espalier.segmentLost], true)
-        if (nth === 1)
-          tries = second.seen().filter(({ attributes }) => attributes[espalier.taskAttempt] !== undefined).length
+        const isTry = ({ attributes }: Seen) => attributes[espalier.nodeRole] === "worker"
+        if (nth === 1) tries = second.seen().filter(isTry).length
       }).pipe(Effect.provide(Journal.layerMemory))
     }
     return tries
