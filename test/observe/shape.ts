@@ -73,8 +73,9 @@ export const differences: ReadonlyArray<Difference> = [
     nodes: ({ kind }) => kind === "effect"
   },
   {
-    why: "A call that was called back before anything was done is not in the journal",
-    shapes: ({ from, kind, outcome, to }) => kind === "tool" && outcome === "cancelled" && from === to
+    why: "A call of a tool that is cut short because its order is called back or put down need not be in the journal",
+    nodes: ({ kind, outcome }) => kind === "tool" && outcome === "cancelled",
+    shapes: ({ kind, outcome }) => kind === "tool" && (outcome === "cancelled" || outcome === "suspended")
   },
   {
     why: "Whether a try that is due in the very moment in which its order is called back has begun is not in the journal",
