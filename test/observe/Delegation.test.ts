@@ -7,7 +7,7 @@ import { Delegation } from "espalier/observe"
 import { Dependency, Plan, Result, Review, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
-import { calls, delivers, deskWith, Mail, search } from "../agent/agents.ts"
+import { calls, delivers, deskWith, Mail, search, Search } from "../agent/agents.ts"
 import { elapse, memory, task, worker } from "../run/desks.ts"
 import { deskOf, options, resume } from "../run/living.ts"
 import { killed } from "../run/outside.ts"
@@ -99,6 +99,28 @@ const reported = (
 })
 
 describe("Delegation", () => {
+  it.effect("R-501 D101 calls of one tool at the same time have an end each, in whatever order they end", () => {
+    const handle = ({ query }: { readonly query: string }) =>
+      Effect.delay(Effect.succeed([query]), query === "slow" ? "2 seconds" : "1 second")
+    const script = ScriptedModel.make(
+      [calls(["search", { query: "slow" }], ["search", { query: "fast" }]), delivers("found")],
+      { model: "m" }
+    )
+    const built = deskWith(script, { tools: ToolScope.make([ToolScope.tool(Search, { handle })]) as never })
+    return Effect.gen(function* () {
+      yield* elapse(Run.start(built, options), "1 minute")
+      const all = nodes(treeOf(yield* eventsOf("r1")))
+      const found = all.filter(({ kind }) => kind === "tool")
+      assert.deepStrictEqual(
+        found.map(({ endedAt, outcome, totals }) => [endedAt, outcome, totals?.toolCalls]),
+        [
+          [2_000, "ok", 1],
+          [1_000, "ok", 1]
+        ]
+      )
+    }).pipe(Effect.provide(priced))
+  })
+
   it.effect("R-501 has orders, their attempts and the tasks of tasks under their supervisors, with their times", () =>
     Effect.gen(function* () {
       const one = Fake.worker("one", {

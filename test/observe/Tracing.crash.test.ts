@@ -15,7 +15,8 @@ import type { Settings } from "./fixtures/life.ts"
 import { otlpReceiver } from "./otlpReceiver.ts"
 import { received, type Seen } from "./seen.ts"
 import { realTime } from "./shape.ts"
-import { agree, historyOf, sound } from "./traced.ts"
+import { agree, sound } from "./traced.ts"
+import { eventsOf } from "./trees.ts"
 
 const { espalier, spanName } = SemConv
 
@@ -77,7 +78,7 @@ describe("A run that is traced by several processes", () => {
         assert.deepStrictEqual(receiver.problems, [])
         const spans = seen()
         const own = spans.filter(({ name }) => name !== "POST /decide")
-        const events = yield* Effect.provide(historyOf("r1"), JournalSqlite.layerSqlite({ filename }))
+        const events = yield* Effect.provide(eventsOf("r1"), JournalSqlite.layerSqlite({ filename }))
         sound(own, "r1")
         agree("r1", own, events, [realTime])
 

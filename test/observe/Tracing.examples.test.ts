@@ -35,7 +35,8 @@ import * as Research from "../examples/research-desk/runs.ts"
 import { lost } from "../run/outside.ts"
 import type { Seen } from "./seen.ts"
 import { type Difference, realTime } from "./shape.ts"
-import { agree, historyOf, sound, tracing } from "./traced.ts"
+import { agree, sound, tracing } from "./traced.ts"
+import { eventsOf } from "./trees.ts"
 
 const { espalier, spanName } = SemConv
 
@@ -157,7 +158,7 @@ describe("The spans of the examples are the trees of their journals", () => {
         yield* Run.resume(desk, "r1", how)
         yield* TestClock.adjust("1 day")
         yield* Run.resume(desk, "r1", how)
-        return yield* historyOf("r1")
+        return yield* eventsOf("r1")
       }).pipe(Effect.provide(layer))
       agree("r1", seen(), events)
       sound(seen(), "r1")
@@ -214,7 +215,7 @@ describe("The spans of the examples are the trees of their journals", () => {
         yield* decide("r1/review/2", "bob", { decision: "approve" })
         const { status } = yield* decide("r1/review/3", "bob", { decision: "approve" })
         assert.strictEqual(status, "completed")
-        return { events: yield* historyOf("r1") }
+        return { events: yield* eventsOf("r1") }
       }).pipe(Effect.provide(Reviewers.layer(people)), Effect.provide(Journal.layerMemory))
       const spans = yield* agrees("r1", run, [realTime])
       assert.deepStrictEqual(
@@ -261,15 +262,15 @@ const recovers = <E1, E2, R>(
         const left = yield* elapsed(Deferred.await(died))
         yield* Fiber.interrupt(running)
         yield* Effect.provide(elapsed(resume), second.layer)
-        const events = yield* historyOf("r1")
+        const events = yield* eventsOf("r1")
         const spans = [...left, ...second.seen()]
         agree("r1", spans, events)
         sound(spans, "r1")
         const [before, after] = anchors(spans)
         assert.deepStrictEqual(linksOf(after, "recovers"), [`${before?.trace} ${before?.id}`])
         assert.strictEqual(after?.attributes[espalier.segmentLost], true)
-        if (nth === 1)
-          tries = second.seen().filter(({ attributes }) => attributes[espalier.taskAttempt] !== undefined).length
+        const isTry = ({ attributes }: Seen) => attributes[espalier.nodeRole] === "worker"
+        if (nth === 1) tries = second.seen().filter(isTry).length
       }).pipe(Effect.provide(Journal.layerMemory))
     }
     return tries

@@ -243,6 +243,50 @@ describe("Tracing", () => {
     }
   )
 
+  it.effect("R-501 D103 what still waits for people is not under way where something else is taken up", () => {
+    const { layer, seen } = tracing()
+    return Effect.gen(function* () {
+      const asking = worker("one", () => Effect.as(Review.ask({ name: "side", question: "Which side?" }), "a"), {
+        size: 2
+      })
+      const built = desk([asking], [task("a"), task("b")])
+      yield* Run.start(built, r1)
+      for (const review of ["r1/review/1", "r1/review/2"]) {
+        yield* Run.decide({ review, decision: "answer", answer: "left", by: "ann" })
+        yield* Run.resume(built, "r1", { log: false })
+      }
+      agree("r1", seen(), yield* history("r1"))
+      const orders = seen().filter(({ name }) => name === "espalier.delegate one")
+      assert.deepStrictEqual(
+        orders.map(
+          ({ attributes }) => `${String(attributes["espalier.task.id"])} ${String(attributes["espalier.outcome"])}`
+        ),
+        ["a suspended", "b suspended", "a ok", "b ok"]
+      )
+    }).pipe(Effect.provide([layer, Journal.layerMemory]))
+  })
+
+  it.effect(
+    "R-501 D102 a task of tasks that ends before any of them was begun is there in the segment that it ends in",
+    () => {
+      const { layer, seen } = tracing()
+      return Effect.gen(function* () {
+        const inner = Plan.make<unknown>([{ id: "x", worker: "d.one", objective: "Do x", after: "1 hour" }])
+        const tasks = [{ id: "later", objective: "Do it later", by: inner }, task("now")]
+        const built = () => deskOf([worker("one", () => Effect.never) as never], Plan.make<string>(tasks as never))
+        const first = yield* begin(Run.start(built(), r1))
+        yield* first.interrupt
+        const second = yield* begin(Run.resume(built(), "r1", { log: false }))
+        yield* Run.cancel("r1", { by: "ann", note: "enough" })
+        yield* pass("1 minute")
+        yield* second.join
+        agree("r1", seen(), yield* history("r1"))
+        const groups = seen().filter(({ name }) => name === "invoke_workflow plan")
+        assert.strictEqual(new Set(groups.map(({ trace }) => trace)).size, 2)
+      }).pipe(Effect.provide([layer, Journal.layerMemory]))
+    }
+  )
+
   it.effect("R-501 calls of tools are beside those of models, below the try that makes them", () => {
     const { layer, spans } = collecting()
     return Effect.gen(function* () {

@@ -399,8 +399,8 @@ export class Delegating {
     const outcome: Outcome = end === "done" ? "ok" : "failed"
     const error = end === "done" ? undefined : { kind: `${twig.kind}-failed`, reason: note }
     const order = this.orders.get(dispatch)
-    if (twig.isOpen) return order?.settled(twig, at, outcome, error)
-    if (twig.said.lost !== true || order?.wasRepeated(name) === true) return
+    if (twig.said.lost !== true) return order?.settled(twig, at, outcome, error)
+    if (order?.wasRepeated(name) === true) return
     const parent = order?.at(at) ?? this.payers.get(dispatch)
     if (parent !== undefined) this.twig(parent, twig.kind, name, at).end(at, outcome, error)
   }

@@ -25,6 +25,8 @@ export class Order {
   /** What it does outside and goes on, by name; calls of tools that are told of by what was paid for them alone. */
   private readonly outside = new Map<string, Array<Twig>>()
   private readonly repeated = new Map<string, number>()
+  /** What was paid for and is not settled. */
+  private readonly paid = new Set<Twig>()
 
   constructor(task: string, dispatch: string, worker: string) {
     this.task = task
@@ -40,6 +42,7 @@ export class Order {
     this.agent = undefined
     this.outside.clear()
     this.repeated.clear()
+    this.paid.clear()
     this.nextAt = Math.max(at, this.nextAt ?? at)
     this.due(at)
   }
@@ -98,19 +101,28 @@ export class Order {
     return twig
   }
 
-  /** A tool was called: what is told of it already, or nothing. */
+  /**
+   * A tool was called: what is told of it already, or nothing. Which one it was of those that have the same name and go on at the same
+   * time is known when it is settled; until then it is the first.
+   */
   called(name: string, at: number, outcome: Node["outcome"], error?: Node["error"]): Twig | undefined {
-    const known = this.outside.get(name)
-    let twig = known?.shift()
-    while (twig !== undefined && !twig.isOpen) twig = known?.shift()
+    const twig = this.outside.get(name)?.find(({ isOpen }) => isOpen)
     if (twig === undefined) this.repeated.set(name, (this.repeated.get(name) ?? 0) + 1)
-    else this.section?.end(twig, at, outcome, error)
+    else {
+      this.section?.end(twig, at, outcome, error)
+      this.paid.add(twig)
+    }
     return twig
   }
 
   /** It is known what came of something that was done outside. */
   settled(twig: Twig, at: number, outcome: Node["outcome"], error?: Node["error"]): void {
-    if (twig.isOpen) this.section?.end(twig, at, outcome, error)
+    if (this.paid.delete(twig) || !twig.isOpen) return
+    const taken = this.outside.get(twig.name)?.find((each) => this.paid.has(each))
+    if (taken === undefined) return this.section?.end(twig, at, outcome, error)
+    // It was this call that was paid for, and the other one goes on.
+    this.paid.delete(taken)
+    this.section?.exchange(taken, twig)
   }
 
   /** Whether what was settled is told of by a call that was paid for. */
@@ -130,5 +142,6 @@ export class Order {
       }
     }
     this.outside.clear()
+    this.paid.clear()
   }
 }

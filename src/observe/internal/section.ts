@@ -57,6 +57,13 @@ export class Section {
     this.open.delete(twig)
   }
 
+  /** What has ended goes on, and what went on has ended in its place. */
+  exchange(ended: Twig, open: Twig): void {
+    open.takeEnd(ended)
+    this.open.delete(open)
+    this.open.add(ended)
+  }
+
   get isOpen(): boolean {
     return this.twig.isOpen
   }
