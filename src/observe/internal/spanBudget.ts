@@ -6,6 +6,7 @@
 import type { Usage } from "../../run/Result.ts"
 import type { Of } from "../../run/RunEvent.ts"
 import { espalier } from "../SemConv.ts"
+import { measureOf, scopeOf } from "./budgetWords.ts"
 
 type Fields = Readonly<Record<string, string | number>>
 
@@ -22,7 +23,7 @@ export const used = ({ cost, tokens }: Usage = {}): Fields =>
 
 /** What did not fit into an account: the kind of the account, whose name would be that of a task. */
 export const met = ({ _tag, account, measure }: Of<"BudgetRefused"> | Of<"Overrun">): Fields => ({
-  [espalier.budgetScope]: account.split(":", 1)[0] ?? "",
-  [espalier.budgetKind]: measure === "toolCalls" ? "tool_calls" : measure,
+  [espalier.budgetScope]: scopeOf(account),
+  [espalier.budgetKind]: measureOf(measure),
   [espalier.budgetAction]: _tag === "Overrun" ? "overrun" : "refused"
 })
