@@ -58,10 +58,8 @@ describe("layer", () => {
         metric.id === "espalier.budget.utilization" && metric.type === "Histogram"
           ? [
               [
-                Object.values(metric.attributes ?? {})
-                  .toSorted()
-                  .join(" "),
-                metric.state.count,
+                metric.attributes?.["espalier.budget.kind"],
+                metric.attributes?.["espalier.budget.scope"],
                 metric.state.sum
               ]
             ]
