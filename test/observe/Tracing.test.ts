@@ -58,7 +58,7 @@ describe("Tracing", () => {
       const tried = one(Fake.fail("transient", { reason: "hunter2 is busy" }), "a")
       yield* elapse(Run.start(desk([tried], [task("a")]), r1), "10 seconds")
       const tries = spans.filter(({ name }) => name === "invoke_agent one")
-      assert.deepStrictEqual(tries.map(endOf), ["_OTHER: _OTHER", "ok"])
+      assert.deepStrictEqual(tries.map(endOf), ["transient: transient", "ok"])
       assert.deepStrictEqual(linksOf(tries[1]!), [`restart_of ${tries[0]?.spanId}`])
       assert.notInclude(JSON.stringify(spans.map((span) => [...span.attributes])), "hunter2")
       assert.strictEqual(endOf(spans.find(({ name }) => name === "espalier.delegate one")!), "ok")
