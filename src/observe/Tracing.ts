@@ -234,9 +234,14 @@ export const make = (options: Options = {}): Observer.Observer => {
                 spans.do(plan.done(work, id, ended(exit), now), undefined, context)
               })
             )
-            const scoped =
-              agent === undefined ? over : Effect.updateService(over, GenAiScope, (scope) => ({ ...scope, agent, run }))
-            return span === undefined ? scoped : Effect.provideService(scoped, Tracer.ParentSpan, span)
+            if (agent === undefined && span === undefined) return over
+            return Effect.updateContext(over, (outer) => {
+              const scoped =
+                agent === undefined
+                  ? outer
+                  : Context.add(outer, GenAiScope, { ...Context.get(outer, GenAiScope), agent, run })
+              return span === undefined ? scoped : Context.add(scoped, Tracer.ParentSpan, span)
+            })
           }),
         end: () => spans.do(plan.end())
       }
