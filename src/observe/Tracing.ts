@@ -78,7 +78,8 @@ import { traceOf } from "../run/internal/observing.ts"
 import * as Observer from "../run/Observer.ts"
 import { dropped } from "./internal/drops.ts"
 import { GenAiScope } from "./internal/genAiScope.ts"
-import { type Fields, type Op, SpanPlan } from "./internal/spanPlan.ts"
+import type { Fields, Op } from "./internal/spanOps.ts"
+import { SpanPlan } from "./internal/spanPlan.ts"
 import { isAmong } from "./internal/spanSegments.ts"
 import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemConv.ts"
 
@@ -236,9 +237,14 @@ export const make = (options: Options = {}): Observer.Observer => {
                 spans.do(plan.done(work, id, ended(exit), now), undefined, context)
               })
             )
-            const scoped =
-              agent === undefined ? over : Effect.updateService(over, GenAiScope, (scope) => ({ ...scope, agent, run }))
-            return span === undefined ? scoped : Effect.provideService(scoped, Tracer.ParentSpan, span)
+            if (agent === undefined && span === undefined) return over
+            return Effect.updateContext(over, (outer) => {
+              const scoped =
+                agent === undefined
+                  ? outer
+                  : Context.add(outer, GenAiScope, { ...Context.get(outer, GenAiScope), agent, run })
+              return span === undefined ? scoped : Context.add(scoped, Tracer.ParentSpan, span)
+            })
           }),
         end: () => spans.do(plan.end())
       }

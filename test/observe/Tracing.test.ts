@@ -329,6 +329,17 @@ describe("Tracing", () => {
     }).pipe(Effect.provide([Tracing.layer({ maxSpans: 2 }), layer, Journal.layerMemory]))
   })
 
+  it.effect("R-501 work knows for whom its models are asked, and what was known of that around its run", () => {
+    const { layer } = traced()
+    return Effect.gen(function* () {
+      const asks = worker("one", () => Effect.map(EspalierTracer.GenAiScope, (scope) => JSON.stringify(scope)))
+      const { results } = yield* Run.start(desk([asks], [task("a")]), r1).pipe(
+        Effect.provideService(EspalierTracer.GenAiScope, { conversation: "c1", agent: "other" })
+      )
+      assert.deepStrictEqual(JSON.parse(String(results["a"]?.output)), { conversation: "c1", agent: "one", run: "r1" })
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
+  })
+
   it.effect("R-501 spans beyond the limit are counted and not made, and the run is the same", () => {
     const { layer, spans } = collecting()
     return Effect.gen(function* () {

@@ -10,8 +10,11 @@ import { measureOf, scopeOf } from "./budgetWords.ts"
 
 type Fields = Readonly<Record<string, string | number>>
 
-const present = (fields: Readonly<Record<string, number | undefined>>): Fields =>
-  Object.fromEntries(Object.entries(fields).flatMap(([key, each]) => (each === undefined ? [] : [[key, each]])))
+const present = (fields: Readonly<Record<string, number | undefined>>): Fields => {
+  const found: Record<string, number> = {}
+  for (const [key, each] of Object.entries(fields)) if (each !== undefined) found[key] = each
+  return found
+}
 
 /** Where work begins. */
 export const limits = ({ cost, tokens }: Usage = {}): Fields =>
