@@ -67,6 +67,7 @@ export const closing = (id: string, how: How, names: Attributes, attributes: Fie
     attributes: {
       ...attributes,
       [espalier.outcome]: outcome === "accepted" ? "ok" : value(outcome),
+      ...(how.kind === undefined ? {} : { [espalier.failureKind]: value(how.kind) }),
       ...(error === undefined ? {} : { [names.errorType]: error })
     }
   }

@@ -19,6 +19,7 @@ import { decisionOf } from "./decisions.ts"
 import { OpenSpans } from "./openSpans.ts"
 import * as budget from "./spanBudget.ts"
 import { closing, type Fields, type How, type Op, type Open } from "./spanOps.ts"
+import { Routing } from "./spanRouting.ts"
 import { type Link, Segments } from "./spanSegments.ts"
 
 /**
@@ -92,8 +93,7 @@ export class SpanPlan {
   /** What tasks need, by who needs it; and the spans of the orders that brought it here. */
   private readonly needs = new Map<string, ReadonlyArray<string>>()
   private readonly brought = new Map<string, string>()
-  /** Who could have had a task. */
-  private readonly candidates = new Map<string, number>()
+  private readonly routing = new Routing()
   private readonly parents = new Map<string, string>()
   private readonly groups = new Map<string, string>()
   private readonly orders = new Map<string, Order>()
@@ -226,15 +226,16 @@ export class SpanPlan {
         const below = this.delegate(work.dispatch)
         const id = `attempt ${work.dispatch} ${work.attempt}`
         const [domain, name] = placeOf(work.worker)
+        const { worker } = work
         const before = this.tried.get(order)
         this.tried.set(order, id)
         const own = this.opening(
           id,
           order,
-          spanName.invokeAgent(name),
+          spanName.invokeAgent(worker),
           {
             [this.names.operationName]: operations.invokeAgent,
-            [this.names.agentName]: name,
+            [this.names.agentName]: worker,
             [espalier.nodePath]: `${this.desk}/${domain}/${name}`,
             [espalier.nodeKindPath]: `${this.desk}/${domain}/${name}`,
             [espalier.nodeRole]: "worker",
@@ -246,7 +247,7 @@ export class SpanPlan {
           { links: before === undefined ? [] : [{ type: links.restartOf, to: { id: before } }] }
         )
         const past: ReadonlyArray<Op> = before === undefined ? [] : [{ _tag: "Forget", id: before }]
-        return { ops: [...below, ...own, ...past], id, within: this.open.nearest(id), agent: name }
+        return { ops: [...below, ...own, ...past], id, within: this.open.nearest(id), agent: worker }
       }
       case "Choice": {
         const subject = this.groups.has(work.subject) ? work.subject : (this.parents.get(work.subject) ?? "")
@@ -270,7 +271,7 @@ export class SpanPlan {
           ...(work.of === undefined
             ? {}
             : {
-                [this.names.agentName]: placeOf(work.of.worker)[1],
+                [this.names.agentName]: work.of.worker,
                 [espalier.taskId]: work.of.task,
                 [espalier.taskAttempt]: work.of.attempt
               })
@@ -354,9 +355,9 @@ export class SpanPlan {
   private delegate(dispatch: string): ReadonlyArray<Op> {
     const order = this.orders.get(dispatch)
     if (order === undefined || this.open.has(`dispatch ${dispatch}`)) return []
-    const [domain, name] = placeOf(order.worker)
+    const [domain] = placeOf(order.worker)
     const group = this.parents.get(order.task) ?? ""
-    const candidates = this.candidates.get(order.task)
+    const before = this.routing.before(order.task)
     const below = this.group(group)
     const id = `domain ${domain} ${group}`
     const supervisor = this.open.has(id)
@@ -374,24 +375,25 @@ export class SpanPlan {
       ...this.opening(
         `dispatch ${dispatch}`,
         id,
-        spanName.delegate(name),
+        spanName.delegate(order.worker),
         {
           [espalier.delegationId]: dispatch,
-          [espalier.delegationFrom]: `${this.desk}/${domain}`,
+          [espalier.delegationFrom]: this.desk,
           [espalier.delegationTo]: order.worker,
           [espalier.delegationMode]: "call",
           [espalier.taskId]: order.task,
           ...budget.limits(order.limits),
           ...breakerOf(order.worker, this.health.get(order.worker)),
-          ...(candidates === undefined
-            ? {}
-            : { [espalier.routingSelected]: order.worker, [espalier.routingCandidates]: candidates })
+          ...this.routing.of(order.task, group, order.worker)
         },
         {
-          links: (this.needs.get(order.task) ?? []).flatMap((need) => {
-            const from = this.brought.get(need)
-            return from === undefined ? [] : [{ type: links.gathers, to: { id: from } }]
-          })
+          links: [
+            ...(before === undefined ? [] : [{ type: links.restartOf, to: { id: `dispatch ${before}` } }]),
+            ...(this.needs.get(order.task) ?? []).flatMap((need) => {
+              const from = this.brought.get(need)
+              return from === undefined ? [] : [{ type: links.gathers, to: { id: from } }]
+            })
+          ]
         }
       )
     ]
@@ -399,6 +401,7 @@ export class SpanPlan {
 
   private learn(event: RunEvent): void {
     this.segments.learn(event)
+    this.routing.learn(event)
     const tasks = (group: string, planned: ReadonlyArray<PlannedTask>) => {
       for (const { id, needs } of planned) {
         this.parents.set(id, group)
@@ -420,9 +423,6 @@ export class SpanPlan {
         return tasks(event.group, event.tasks)
       case "HealthChanged":
         this.health.set(event.worker, event.health)
-        return
-      case "Routed":
-        this.candidates.set(event.task, event.candidates.length)
         return
       case "Dispatched":
         this.orders.set(event.dispatch, {
@@ -451,7 +451,6 @@ export class SpanPlan {
         this.parents.delete(event.task)
         this.groups.delete(event.task)
         this.needs.delete(event.task)
-        this.candidates.delete(event.task)
         return
       case "ReviewOpened":
         this.reviews.set(event.review, { at: event.at, kind: event.kind, trace: this.segments.last })
