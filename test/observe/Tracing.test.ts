@@ -213,8 +213,8 @@ describe("Tracing", () => {
             `invoke_workflow desk ${again}`,
             `invoke_agent desk ${again}`,
             `invoke_agent d ${again}`,
-            `espalier.delegate one ${again}`,
-            `invoke_agent one ${due}`
+            `espalier.delegate d.one ${again}`,
+            `invoke_agent d.one ${due}`
           ]
         )
       }).pipe(Effect.provide([layer, Journal.layerMemory]))
@@ -339,7 +339,11 @@ describe("Tracing", () => {
       const { results } = yield* Run.start(desk([asks], [task("a")]), r1).pipe(
         Effect.provideService(EspalierTracer.GenAiScope, { conversation: "c1", agent: "other" })
       )
-      assert.deepStrictEqual(JSON.parse(String(results["a"]?.output)), { conversation: "c1", agent: "d.one", run: "r1" })
+      assert.deepStrictEqual(JSON.parse(String(results["a"]?.output)), {
+        conversation: "c1",
+        agent: "d.one",
+        run: "r1"
+      })
     }).pipe(Effect.provide([...layer, Journal.layerMemory]))
   })
 
