@@ -22,7 +22,9 @@
  *
  * **Gotchas**
  *
- * It makes the spans of runs; {@link EspalierTracer} gives those of models their names.
+ * - It makes the spans of runs; {@link EspalierTracer} gives those of models their names.
+ * - An anchor is over at once, and is sent when its exporter sends: by `Otlp`, as soon as there is a collector that takes it. To that of
+ *   a process which was killed before, `recovers` leads nowhere.
  *
  * **Example** (The spans of a run)
  *
@@ -77,7 +79,8 @@ import { traceOf } from "../run/internal/observing.ts"
 import * as Observer from "../run/Observer.ts"
 import { dropped } from "./internal/drops.ts"
 import { GenAiScope } from "./internal/genAiScope.ts"
-import { type Fields, type Op, SpanPlan } from "./internal/spanPlan.ts"
+import type { Fields, Op } from "./internal/spanOps.ts"
+import { SpanPlan } from "./internal/spanPlan.ts"
 import { isAmong } from "./internal/spanSegments.ts"
 import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemConv.ts"
 
@@ -235,9 +238,14 @@ export const make = (options: Options = {}): Observer.Observer => {
                 spans.do(plan.done(work, id, ended(exit), now), undefined, context)
               })
             )
-            const scoped =
-              agent === undefined ? over : Effect.updateService(over, GenAiScope, (scope) => ({ ...scope, agent, run }))
-            return span === undefined ? scoped : Effect.provideService(scoped, Tracer.ParentSpan, span)
+            if (agent === undefined && span === undefined) return over
+            return Effect.updateContext(over, (outer) => {
+              const scoped =
+                agent === undefined
+                  ? outer
+                  : Context.add(outer, GenAiScope, { ...Context.get(outer, GenAiScope), agent, run })
+              return span === undefined ? scoped : Context.add(scoped, Tracer.ParentSpan, span)
+            })
           }),
         end: () => spans.do(plan.end())
       }

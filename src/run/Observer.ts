@@ -108,7 +108,7 @@ export interface Beginning {
  *
  * **Details**
  *
- * - `account`: an account of its budget, as `Budget` names them, after these events.
+ * - `account`: an account of its budget, as `Budget` names them, after these events: a copy, which is frozen.
  *
  * @category models
  * @since 0.1.0

@@ -6,7 +6,7 @@ import { Actor, Child, Failure, Mailbox, Supervisor, Tree } from "espalier"
 import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Metrics, RoutingQuality } from "espalier/observe"
-import { Dependency, Office, Review, Run } from "espalier/run"
+import { Dependency, Office, Result, Review, Run } from "espalier/run"
 import { Fake } from "espalier/testing"
 import parsePrometheus from "parse-prometheus-text-format"
 
@@ -39,6 +39,36 @@ describe("layer", () => {
       assert.deepStrictEqual(yield* values("espalier.delegation.attempts"), { "desk d.one accepted true": 2 })
       assert.deepStrictEqual(yield* values("espalier.handoff.deliveries"), { "d.one d.one desk": 1 })
       assert.deepStrictEqual(yield* values("gen_ai.invoke_agent.duration"), { "d.one": 2 })
+    }).pipe(withMetrics())
+  )
+
+  it.effect("R-502 the share of each budget that was used is told once, when its run ends, whoever has begun it", () =>
+    Effect.gen(function* () {
+      const usage = { tokens: 250, cost: 2 }
+      const spends = Fake.worker("one", {
+        answers: [Result.completed("a", { usage }), Result.completed("b", { usage })]
+      })
+      const built = desk([spends], [task("a"), task("b", { needs: ["a"], after: "1 hour" })])
+      const limits = { tokens: 1_000, cost: 5, steps: 0 }
+      yield* Run.start(built, { ...r1, limits, waitFor: "1 minute" })
+      assert.deepStrictEqual(yield* values("espalier.budget.utilization"), {})
+      yield* TestClock.adjust("2 hours")
+      yield* Run.resume(built, "r1", { log: false })
+      const found = (yield* Metric.snapshot).flatMap((metric) =>
+        metric.id === "espalier.budget.utilization" && metric.type === "Histogram"
+          ? [
+              [
+                metric.attributes?.["espalier.budget.kind"],
+                metric.attributes?.["espalier.budget.scope"],
+                metric.state.sum
+              ]
+            ]
+          : []
+      )
+      assert.deepStrictEqual(found.toSorted(), [
+        ["cost", "run", 0.8],
+        ["tokens", "run", 0.5]
+      ])
     }).pipe(withMetrics())
   )
 

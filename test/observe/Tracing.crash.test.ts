@@ -55,7 +55,7 @@ describe("A run that is traced by several processes", () => {
             const settings: Settings = { ...common, act: "start", hangs: true }
             const { ended, lines, signal } = yield* begin(settings, { cache, script })
             assert.strictEqual(yield* Queue.take(lines), "midst")
-            yield* receiver.until(() => named(seen(), spanName.delegate("reader")).length > 0)
+            yield* receiver.until(() => named(seen(), spanName.delegate("library.reader")).length > 0)
             signal("SIGKILL")
             assert.deepStrictEqual(yield* ended, { _tag: "killed" })
             return seen()
@@ -64,10 +64,10 @@ describe("A run that is traced by several processes", () => {
         assert.deepStrictEqual(left.map(({ name }) => name).toSorted(), [
           "chat small",
           "chat small",
-          "espalier.delegate reader",
+          "espalier.delegate library.reader",
           "espalier.segment",
           "execute_tool look",
-          "invoke_agent reader",
+          "invoke_agent library.reader",
           "search"
         ])
 

@@ -228,7 +228,7 @@ describe("The spans of the examples are the trees of their journals", () => {
 })
 
 /**
- * A run whose process dies in the midst of each try in turn, and that another one takes up: what had ended is there, and what
+ * A run whose process dies in the midst of each try and each choice in turn, and that another one takes up: what had ended is there, and what
  * was open is lost. `time`: what it has to wait for; whoever reads files has no use of a clock that goes faster than these.
  */
 const recovers = <E1, E2, R>(
@@ -247,7 +247,7 @@ const recovers = <E1, E2, R>(
       const dies = Observer.layer({
         attend: () => ({
           around: (work, effect) => {
-            if (work._tag !== "Attempt" || ++begun !== nth) return effect
+            if ((work._tag !== "Attempt" && work._tag !== "Choice") || ++begun !== nth) return effect
             const left = first.seen().filter(({ end }) => end !== "open")
             return Effect.andThen(Deferred.succeed(died, left), Effect.never)
           }
@@ -269,7 +269,8 @@ const recovers = <E1, E2, R>(
         const [before, after] = anchors(spans)
         assert.deepStrictEqual(linksOf(after, "recovers"), [`${before?.trace} ${before?.id}`])
         assert.strictEqual(after?.attributes[espalier.segmentLost], true)
-        const isTry = ({ attributes }: Seen) => attributes[espalier.nodeRole] === "worker"
+        const isTry = ({ attributes, name }: Seen) =>
+          attributes[espalier.nodeRole] === "worker" || name.startsWith(spanName.plan())
         if (nth === 1) tries = second.seen().filter(isTry).length
       }).pipe(Effect.provide(Journal.layerMemory))
     }
@@ -300,6 +301,18 @@ describe("The spans of examples whose process dies are what is not lost of their
       const input = { term: "pruning", folder: yield* folder(notes), enough: 4 }
       const tries = yield* recovers(Run.start(graph, { ...r1, input }), Run.resume(graph, "r1", r1))
       assert.strictEqual(tries, 4)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.effect("R-501 D102 of the planned survey, whose first plan is a bad one", () =>
+    Effect.gen(function* () {
+      const root = yield* folder({ "README.md": "# Till\n", "src/till.ts": "export const total = 1\n" })
+      const desk = planned(Script.make(1))
+      const run = recovers(Run.start(desk, { ...r1, input: {} }), Run.resume(desk, "r1", r1)).pipe(
+        Effect.provideService(Folder, root),
+        Effect.provide(Layer.merge(Dependency.layer(), CostModel.layerUnknown))
+      )
+      assert.strictEqual(yield* run, 5)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 

@@ -116,9 +116,10 @@ const expected = three
       supervisor,
       ...three.flatMap((worker) => {
         const name = `w${domain}${worker}`
-        const order = `${supervisor} / espalier.delegate ${name}`
-        const agent = `${order} / invoke_agent ${name}`
-        const chat = `${agent} / chat model-${name} for ${name}`
+        const full = `d${domain}.${name}`
+        const order = `${supervisor} / espalier.delegate ${full}`
+        const agent = `${order} / invoke_agent ${full}`
+        const chat = `${agent} / chat model-${name} for ${full}`
         return [
           order,
           agent,

@@ -23,7 +23,8 @@ const everything = Effect.gen(function* () {
   attendance.begin?.({ cause: "crash-recovery", desk: "desk", decided: [], at: 0, context: Context.empty() })
   attendance.end?.()
   const whole = observer!.attend!("r2")
-  whole.happened?.(story)
+  const account = () => ({ limit: { tokens: 10 }, settled: { tokens: 5 }, reserved: {} })
+  whole.happened?.(story, { account })
   yield* whole.around!(
     { _tag: "Attempt", task: "a", dispatch: "a/1", worker: "d.x", attempt: 1, waitMillis: 5 },
     Effect.void,

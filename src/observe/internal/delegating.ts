@@ -216,7 +216,7 @@ export class Delegating {
         const error = faultOf(event.outcome, event.result.error, event.note)
         const said = { outcome: event.outcome, ...(error === undefined ? {} : { error }) }
         this.note(section.place(event.group, at).twig, "merged", event, said)
-        if (event.group !== "") this.ungroup(event.group, section, at, event.outcome)
+        if (event.group !== "") this.ungroup(event.group, section, at, event.outcome, error)
         return
       }
       case "Consulted":
@@ -466,9 +466,9 @@ export class Delegating {
     this.parked.delete(dispatch)
   }
 
-  private ungroup(group: string, section: Section, at: number, outcome: Outcome): void {
+  private ungroup(group: string, section: Section, at: number, outcome: Outcome, error?: Fault): void {
     if (!this.groups.has(group)) return
-    section.close(group, at, outcome)
+    section.close(group, at, outcome, error)
     this.groups.delete(group)
   }
 }

@@ -47,7 +47,10 @@ export const errorType = "error.type"
 export { value as word } from "../SemConv.ts"
 
 /** Only what is there. */
-export const given = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+export const given = (fields: Fields): Fields => {
+  const found: Record<string, unknown> = {}
+  for (const name of Object.keys(fields)) if (fields[name] !== undefined) found[name] = fields[name]
+  return found
+}
 
 export { domainOf } from "../../agent/internal/meterRows.ts"

@@ -22,6 +22,7 @@ import { Board, type Shown } from "./board.ts"
 import { CardinalityGuard } from "./cardinality.ts"
 import { byKey, type Profile } from "./catalogue.ts"
 import { following } from "./following.ts"
+import { Budgets } from "./measures/budgets.ts"
 import { measured, type Measurement, seconds } from "./measures/measurement.ts"
 import { make as makeMeasuring } from "./measures/measuring.ts"
 import type { Memory } from "./measures/memory.ts"
@@ -185,10 +186,14 @@ export class Metering {
   private attend(): Attendance {
     const measuring = makeMeasuring()
     const { memory } = measuring
+    const budgets = new Budgets()
     const since = this.clock.currentTimeMillisUnsafe()
     let ended = (): void => {}
     return {
-      recall: measuring.recall,
+      recall: (event) => {
+        measuring.recall(event)
+        budgets.see(event)
+      },
       begin: ({ at, cause, desk }) => {
         ended = this.begun(desk, memory)
         if (cause === "start") return
@@ -197,8 +202,12 @@ export class Metering {
           this.record([measured("espalier.run.recoveries", 1, { [a.recovery]: word(cause) })])
         }
       },
-      happened: (events) => {
-        for (const event of events) this.record(this.priced(measuring.happened(event)))
+      happened: (events, known) => {
+        for (const event of events) {
+          this.record(this.priced(measuring.happened(event)))
+          budgets.see(event)
+          this.record(budgets.measure(event, known))
+        }
         this.told(events)
       },
       around: (work, effect, ended) => (work._tag === "Attempt" ? this.attempt(work, effect, ended) : effect),
