@@ -66,6 +66,7 @@
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  * @since 0.1.0
  */
+
 import type * as Response from "effect/ai/Response"
 import * as Telemetry from "effect/ai/Telemetry"
 import * as Config from "effect/Config"

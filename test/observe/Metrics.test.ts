@@ -242,6 +242,20 @@ describe("people", () => {
     }).pipe(withMetrics())
   )
 
+  it.effect(
+    "R-502 the questions of a journal are read while a desk is open on it, and by nobody when it is closed",
+    () =>
+      Effect.gen(function* () {
+        yield* Run.start(risky(), r1)
+        yield* settle
+        assert.deepStrictEqual(yield* values("espalier.review.pending.count"), {})
+        assert.deepStrictEqual(yield* values("espalier.review.pending.age"), {})
+        yield* Office.open(risky(), { log: false })
+        yield* settle
+        assert.deepStrictEqual(yield* values("espalier.review.pending.count"), { action_approval: 1 })
+      }).pipe(withMetrics())
+  )
+
   it.effect("R-502 of a journal that cannot be read nothing is shown", () =>
     Effect.gen(function* () {
       const journal = yield* Journal.Journal

@@ -239,11 +239,17 @@ export class Delegating {
         this.waiting.add(order)
         return
       }
+      case "Recalled": {
+        const order = this.orders.get(event.dispatch)
+        if (order !== undefined) order.isRecalled = true
+        return
+      }
       case "Reported": {
         const { attempts, dispatch, note, outcome, result, review } = event
         const order = this.orders.get(dispatch)
         if (order === undefined) return
-        order.attempt = attempts
+        // One that is called back may say so while its next attempt is to come.
+        if (outcome !== "cancelled" && !order.isRecalled) order.heard(attempts, at)
         order.stop(at, outcome, faultOf(outcome, result.error, note, review))
         this.drop(event.task)
         return

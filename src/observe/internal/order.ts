@@ -16,6 +16,8 @@ export class Order {
   attempt = 1
   /** When the next attempt begins, where none goes on. */
   private nextAt: number | undefined
+  /** It was called back. */
+  isRecalled = false
   /** Its worker asks models. */
   isAgent = false
   /** Where its work is told of since it was begun last. */
@@ -65,6 +67,15 @@ export class Order {
     this.nextAt = undefined
   }
 
+  /** There is word of an attempt, so that it has begun: a timer may be early by the clock that the events have. */
+  heard(attempt: number, at: number): void {
+    if (this.nextAt !== undefined && attempt >= this.attempt) {
+      this.attempt = attempt
+      this.nextAt = Math.min(this.nextAt, at)
+    }
+    this.due(at)
+  }
+
   /** Where something that its work did is told of. */
   at(at: number): Twig | undefined {
     this.due(at)
@@ -73,7 +84,7 @@ export class Order {
 
   /** An attempt has failed, and another one follows. */
   failed(attempt: number, at: number, waitMillis: number, error: NonNullable<Node["error"]>): void {
-    this.due(at)
+    this.heard(attempt, at)
     this.leave(at)
     if (this.agent?.isOpen === true) this.section?.end(this.agent, at, "failed", error)
     this.attempt = attempt + 1
