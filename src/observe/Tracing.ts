@@ -78,6 +78,7 @@ import { dropped } from "./internal/drops.ts"
 import { GenAiScope } from "./internal/genAiScope.ts"
 import { type Fields, type Op, SpanPlan } from "./internal/spanPlan.ts"
 import { isAmong } from "./internal/spanSegments.ts"
+import * as Traceparent from "./internal/traceparent.ts"
 import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemConv.ts"
 
 /**
@@ -114,9 +115,9 @@ class Failed extends Error {
   }
 }
 
-const parse = (trace: string): Tracer.ExternalSpan => {
-  const [, traceId = "", spanId = "", flags = ""] = trace.split("-")
-  return Tracer.externalSpan({ traceId, spanId, sampled: flags === "01" })
+const parse = (trace: string | undefined): Tracer.ExternalSpan | undefined => {
+  const read = Traceparent.read(trace)
+  return read === undefined ? undefined : Tracer.externalSpan(read)
 }
 
 const given = new Given("Tracing.layer")
