@@ -273,6 +273,30 @@ describe("an observer that is shown a desk", () => {
     })
   )
 
+  it.effect.each([
+    ["never ends what it has begun", () => Effect.addFinalizer(() => Effect.never)],
+    ["cannot be interrupted", () => Effect.uninterruptible(Effect.never)]
+  ] as const)("R-501 B1 and %s is told of once: the desk closes in time, and others see its end", ([, staffed]) =>
+    Effect.gen(function* () {
+      const { layer, told } = logged()
+      const log: Array<string> = []
+      const good = (name: string): Observer.Observer => ({
+        staffed: () => Effect.addFinalizer(() => Effect.sync(() => void log.push(name)))
+      })
+      const run = Run.start(built(), r1).pipe(
+        Observer.only([good("before"), { staffed }, good("after")]),
+        Effect.provide(layer)
+      )
+      const { status } = yield* elapse(run, "5 seconds")
+      assert.strictEqual(status, "completed")
+      assert.deepStrictEqual(log.toSorted(), ["after", "before"])
+      assert.deepStrictEqual(
+        told().map((line) => line.startsWith("Observer: what it began with the desk desk has not ended")),
+        [true]
+      )
+    }).pipe(memory)
+  )
+
   it.effect("R-501 keeps what it has begun until the desk is closed", () =>
     Effect.gen(function* () {
       const log: Array<string> = []
