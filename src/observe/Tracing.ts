@@ -69,14 +69,15 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
 
+import { heard } from "../internal/heard.ts"
 import { Given } from "../run/internal/given.ts"
 import { traceOf } from "../run/internal/observing.ts"
 import * as Observer from "../run/Observer.ts"
 import { dropped } from "./internal/drops.ts"
 import { GenAiScope } from "./internal/genAiScope.ts"
+import { isSpan } from "./internal/guard.ts"
 import { type Fields, type Op, SpanPlan } from "./internal/spanPlan.ts"
 import { isAmong } from "./internal/spanSegments.ts"
 import * as Traceparent from "./internal/traceparent.ts"
@@ -124,14 +125,6 @@ const parse = (trace: string | undefined): Tracer.ExternalSpan | undefined => {
 
 const given = new Given("Tracing.layer")
 
-/** Whether a tracer has answered with what can be told and ended. */
-const isSpan = (span: unknown): span is Tracer.Span =>
-  Predicate.isObject(span) &&
-  Predicate.hasProperty(span, "attribute") &&
-  Predicate.isFunction(span.attribute) &&
-  Predicate.hasProperty(span, "end") &&
-  Predicate.isFunction(span.end)
-
 /** Makes and ends spans as a plan says. What a tracer throws costs what it was told then, and nothing else. */
 class Spans {
   private context: Context.Context<never>
@@ -159,11 +152,12 @@ class Spans {
   }
 
   /** Whoever makes spans may throw, which is no matter of the run. */
-  private guarded(around: Context.Context<never>, tell: () => void): void {
+  private guarded(around: Context.Context<never>, tell: () => unknown): void {
+    const lost = () => dropped("traces", "thrown", around)
     try {
-      tell()
+      heard(tell(), lost)
     } catch {
-      dropped("traces", "thrown", around)
+      lost()
     }
   }
 
@@ -178,7 +172,7 @@ class Spans {
       if (!op.kept) this.made.delete(op.id)
       this.tell(op.attributes, span, context)
       const exit = op.error === undefined ? (op.quiet ? Exit.interrupt() : Exit.void) : Exit.die(new Failed(op.error))
-      return span.end(now, exit)
+      return this.guarded(context, () => span.end(now, exit))
     }
     const outer = op.within === undefined ? around : parse(op.within)
     const parent = op.parent === undefined ? outer : (this.get(op.parent) ?? outer)
