@@ -3,7 +3,7 @@
  *
  * | span | is |
  * |---|---|
- * | `espalier.segment` | the anchor of a trace; over at once, so that it is there whatever becomes of the rest |
+ * | `espalier.segment` | the anchor of a trace; over before its work begins, so that it is there whatever becomes of the rest |
  * | `invoke_workflow DESK` | the run, until it ends, waits or is put down; also a group of tasks, by the kind of its coordinator |
  * | `invoke_agent DESK`, `invoke_agent DOMAIN` | the supervisors |
  * | `plan DESK` | a choice that somebody was asked for |
@@ -18,6 +18,8 @@
  *   `recovers`), to the first one (`run_origin`), and to what decided it (`decided_by`).
  * - No span is open while people are waited for. What is suspended, cancelled or refused is no error.
  * - What is read back from the journal makes no span; the anchor says how many events that were.
+ * - Where a run cannot be begun or taken up, as it is there already or somebody else carries it out, there is an anchor whose outcome is
+ *   `refused`, and nothing below it.
  * - Nothing of inputs, outputs, arguments or reasons is on a span; a failure is told by its type.
  *
  * **Gotchas**

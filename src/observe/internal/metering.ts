@@ -14,7 +14,7 @@ import { errorTypeOfEnd } from "../../agent/internal/errorTypes.ts"
 import * as Journal from "../../journal/Journal.ts"
 import * as Dependency from "../../run/Dependency.ts"
 import { standing } from "../../run/Health.ts"
-import type { Attendance, Ended, Observer, Work } from "../../run/Observer.ts"
+import type { Attendance, Beginning, Ended, Observer, Work } from "../../run/Observer.ts"
 import * as Office from "../../run/Office.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
 import type { Tree } from "../../Tree.ts"
@@ -40,6 +40,9 @@ export interface Settings {
   readonly reviewsEvery: Duration.Duration
   readonly people: { readonly perHour: number; readonly currency: string } | undefined
 }
+
+/** Whether somebody carries the run out from here on. */
+const isBegin = ({ _tag }: RunEvent): boolean => _tag === "RunStarted" || _tag === "RunResumed"
 
 /** States of tasks that are not over. */
 const states = ["queued", "ready", "running", "awaiting_review"] as const
@@ -185,18 +188,18 @@ export class Metering {
     const measuring = makeMeasuring()
     const { memory } = measuring
     const since = this.clock.currentTimeMillisUnsafe()
+    let begun: Beginning | undefined
     return {
       recall: measuring.recall,
-      begin: ({ at, cause }) => {
-        this.live.add(memory)
-        if (cause === "start") return
-        this.record([measured("espalier.journal.replay.duration", seconds(at - since), { [a.workflow]: memory.desk })])
-        if (cause === "crash-recovery") {
-          this.record([measured("espalier.run.recoveries", 1, { [a.recovery]: word(cause) })])
-        }
-        this.board.refresh()
+      begin: (beginning) => {
+        begun = beginning
       },
       happened: (events) => {
+        // Not before the journal says so: somebody else may carry it out.
+        if (begun !== undefined && events.some(isBegin)) {
+          this.begun(begun, memory, since)
+          begun = undefined
+        }
         for (const event of events) this.record(this.priced(measuring.happened(event)))
         this.told(events)
       },
@@ -205,6 +208,16 @@ export class Metering {
         if (this.live.delete(memory)) this.board.refresh()
       }
     }
+  }
+
+  private begun({ at, cause }: Beginning, memory: Memory, since: number): void {
+    this.live.add(memory)
+    if (cause === "start") return
+    this.record([measured("espalier.journal.replay.duration", seconds(at - since), { [a.workflow]: memory.desk })])
+    if (cause === "crash-recovery") {
+      this.record([measured("espalier.run.recoveries", 1, { [a.recovery]: word(cause) })])
+    }
+    this.board.refresh()
   }
 
   private told(events: ReadonlyArray<RunEvent>): void {
