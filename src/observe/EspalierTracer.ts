@@ -84,6 +84,7 @@ import { decorate, inferenceOf } from "./internal/decorating.ts"
 import { dropped } from "./internal/drops.ts"
 import { captures, type Capture } from "./internal/genAiScope.ts"
 import { messagesOf } from "./internal/messages.ts"
+import { variable } from "./internal/variable.ts"
 import * as SemConv from "./SemConv.ts"
 
 export { GenAiScope, type Capture, type Scope } from "./internal/genAiScope.ts"
@@ -158,7 +159,7 @@ const checked = (options: Options) => {
   }
 }
 
-const level = Config.Literals(captures, "ESPALIER_CAPTURE_CONTENT").pipe(Config.withDefault("none"))
+const level = variable("ESPALIER_CAPTURE_CONTENT", (name) => Config.Literals(captures, name))
 
 const finishOf = (response: ReadonlyArray<Response.AnyPart>): Response.FinishPart | undefined =>
   response.find((part): part is Response.FinishPart => part.type === "finish")
@@ -221,7 +222,7 @@ export const layer = (options: Options = {}): Layer.Layer<Telemetry.CurrentSpanT
         safe,
         take,
         hooked: onContent !== undefined,
-        capture: capture ?? (yield* level)
+        capture: capture ?? (yield* level) ?? "none"
       }
       return Context.make(Tracer.Tracer, decorate(inner, settings)).pipe(
         Context.add(Telemetry.CurrentSpanTransformer, (told) => {

@@ -67,11 +67,11 @@ import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 
 import { Given } from "../run/internal/given.ts"
 import * as EspalierTracer from "./EspalierTracer.ts"
 import { sentSignals } from "./internal/otlpEnvironment.ts"
+import { variable } from "./internal/variable.ts"
 import * as Logs from "./Logs.ts"
 import * as Metrics from "./Metrics.ts"
 import * as Otlp from "./Otlp.ts"
@@ -127,7 +127,7 @@ const partsOf = (where: string, options: Options) => {
 }
 
 /** Where metrics are offered, if anybody asked for that. */
-const metricsPort = Config.Int("ESPALIER_METRICS_PORT").pipe(Config.option)
+const metricsPort = variable("ESPALIER_METRICS_PORT", Config.Int)
 
 /**
  * What the environment asks for, and nothing where it asks for nothing: then no run is observed.
@@ -136,6 +136,7 @@ const metricsPort = Config.Int("ESPALIER_METRICS_PORT").pipe(Config.option)
  *
  * - Traces, metrics and logs that `OTEL_EXPORTER_OTLP_ENDPOINT` and its like have sent somewhere, see `Otlp.layerConfig`.
  * - `ESPALIER_METRICS_PORT`: at `http://127.0.0.1:PORT/metrics` metrics are offered, 0 to 65535; 0 is any that is free, which is logged.
+ *   An empty value is one that is not set.
  * - `options`: as of {@link layer}, of what is asked for. `offers`: whether the port is looked at. Default true.
  *
  * **When to use**
@@ -173,17 +174,17 @@ export const layerConfig = (
   return Layer.unwrap(
     Effect.gen(function* () {
       const sent = yield* sentSignals
-      const port = offers ? yield* metricsPort : Option.none()
-      if (sent.size === 0 && Option.isNone(port)) return Layer.empty
-      if (Option.isSome(port) && !(port.value >= 0 && port.value <= 65_535)) {
-        const message = `ESPALIER_METRICS_PORT must be a whole number from 0 to 65535, got ${port.value}`
+      const port = offers ? yield* metricsPort : undefined
+      if (sent.size === 0 && port === undefined) return Layer.empty
+      if (port !== undefined && !(port >= 0 && port <= 65_535)) {
+        const message = `ESPALIER_METRICS_PORT must be a whole number from 0 to 65535, got ${port}`
         return yield* Effect.fail(new Config.ConfigError(new ConfigProvider.SourceError({ message })))
       }
       let told: Layer.Layer<never, Config.ConfigError | Prometheus.PrometheusUnavailable> = Layer.empty
       if (sent.has("traces")) told = Layer.merge(told, parts.traces)
-      if (sent.has("metrics") || Option.isSome(port)) told = Layer.merge(told, parts.metrics)
+      if (sent.has("metrics") || port !== undefined) told = Layer.merge(told, parts.metrics)
       if (sent.has("logs")) told = Layer.merge(told, parts.logs)
-      if (Option.isSome(port)) told = Layer.merge(told, offered(port.value))
+      if (port !== undefined) told = Layer.merge(told, offered(port))
       return told.pipe(Layer.provideMerge(Otlp.layerConfig()), Layer.provide(FetchHttpClient.layer))
     })
   )

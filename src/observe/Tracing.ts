@@ -3,7 +3,7 @@
  *
  * | span | is |
  * |---|---|
- * | `espalier.segment` | the anchor of a trace; over at once, so that it is there whatever becomes of the rest |
+ * | `espalier.segment` | the anchor of a trace; over before its work begins, so that it is there whatever becomes of the rest |
  * | `invoke_workflow DESK` | the run, until it ends, waits or is put down; also a group of tasks, by the kind of its coordinator |
  * | `invoke_agent DESK`, `invoke_agent DOMAIN` | the supervisors |
  * | `plan DESK` | a choice that somebody was asked for |
@@ -18,6 +18,8 @@
  *   `recovers`), to the first one (`run_origin`), and to what decided it (`decided_by`).
  * - No span is open while people are waited for. What is suspended, cancelled or refused is no error.
  * - What is read back from the journal makes no span; the anchor says how many events that were.
+ * - Where a run cannot be begun or taken up, as it is there already or somebody else carries it out, there is an anchor whose outcome is
+ *   `refused`, and nothing below it.
  * - Nothing of inputs, outputs, arguments or reasons is on a span; a failure is told by its type.
  *
  * **Gotchas**
@@ -74,14 +76,17 @@ import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 
+import { heard } from "../internal/heard.ts"
 import { Given } from "../run/internal/given.ts"
 import { traceOf } from "../run/internal/observing.ts"
 import * as Observer from "../run/Observer.ts"
 import { dropped } from "./internal/drops.ts"
 import { GenAiScope } from "./internal/genAiScope.ts"
+import { isSpan } from "./internal/guard.ts"
 import type { Fields, Op } from "./internal/spanOps.ts"
 import { SpanPlan } from "./internal/spanPlan.ts"
 import { isAmong } from "./internal/spanSegments.ts"
+import * as Traceparent from "./internal/traceparent.ts"
 import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemConv.ts"
 
 /**
@@ -93,8 +98,9 @@ import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemCo
  * - `maxSpans`: so many spans the run layer makes for one segment, a whole number >= 1; those beyond are counted on the span of
  *   the workflow. Those of models and tools are not counted. Default 2,000.
  * - `sampled`: of which runs something is told: a share of all from 0 to 1, by their ids, so that it is all segments of a run or none;
- *   or whether it is this one. Default 1. What is taken up again after a crash, or after trouble of any kind (a question to people, a
- *   try that failed, a result that was not accepted, a budget or a deadline that was met), is told in any case from there on.
+ *   or whether it is this one; a function that throws has said no. Default 1. What is taken up again after a crash, or after trouble of
+ *   any kind (a question to people, a try that failed, a result that was not accepted, a budget or a deadline that was met), is told in
+ *   any case from there on.
  * - `traceMode`: `segment` = each time that a run is carried out is a trace of its own; `run` = all of them are one trace, for backends
  *   that wait long enough. Default `segment`.
  *
@@ -118,17 +124,19 @@ class Failed extends Error {
   }
 }
 
-const parse = (trace: string): Tracer.ExternalSpan => {
-  const [, traceId = "", spanId = "", flags = ""] = trace.split("-")
-  return Tracer.externalSpan({ traceId, spanId, sampled: flags === "01" })
+const parse = (trace: string | undefined): Tracer.ExternalSpan | undefined => {
+  const read = Traceparent.read(trace)
+  return read === undefined ? undefined : Tracer.externalSpan(read)
 }
 
 const given = new Given("Tracing.layer")
 
-/** Makes and ends spans as a plan says. */
+/** Makes and ends spans as a plan says. What a tracer throws costs what it was told then, and nothing else. */
 class Spans {
   private context: Context.Context<never>
   private readonly made = new Map<string, Tracer.Span>()
+  /** What could not be made, each with what it would be below. */
+  private readonly unmade = new Map<string, string | undefined>()
 
   constructor(context: Context.Context<never>) {
     this.context = context
@@ -138,36 +146,44 @@ class Spans {
     this.context = context
   }
 
+  /** A span, or the nearest around it that could be made. */
   get(id: string): Tracer.Span | undefined {
-    return this.made.get(id)
+    let nearest: string | undefined = id
+    while (nearest !== undefined && this.unmade.has(nearest)) nearest = this.unmade.get(nearest)
+    return nearest === undefined ? undefined : this.made.get(nearest)
   }
 
   do(ops: ReadonlyArray<Op>, parent?: Tracer.AnySpan | undefined, around: Context.Context<never> = this.context): void {
-    for (const op of ops) {
-      try {
-        this.one(op, parent, around)
-      } catch {
-        // Whoever makes spans has thrown, which is no matter of the run.
-        dropped("traces", "thrown", around)
-      }
+    for (const op of ops) this.guarded(around, () => this.one(op, parent, around))
+  }
+
+  /** Whoever makes spans may throw, which is no matter of the run. */
+  private guarded(around: Context.Context<never>, tell: () => unknown): void {
+    const lost = () => dropped("traces", "thrown", around)
+    try {
+      heard(tell(), lost)
+    } catch {
+      lost()
     }
   }
 
   private one(op: Op, around: Tracer.AnySpan | undefined, context: Context.Context<never>): void {
     const now = Context.get(context, Clock.Clock).currentTimeNanosUnsafe()
     if (op._tag === "Forget") return void this.made.delete(op.id)
-    if (op._tag === "Tell") return this.tell(op.id, op.attributes)
+    if (op._tag === "Tell") return this.tell(op.attributes, this.made.get(op.id), context)
     if (op._tag === "Close") {
+      this.unmade.delete(op.id)
       const span = this.made.get(op.id)
       if (span === undefined) return
       if (!op.kept) this.made.delete(op.id)
-      this.tell(op.id, op.attributes, span)
+      this.tell(op.attributes, span, context)
       const exit = op.error === undefined ? (op.quiet ? Exit.interrupt() : Exit.void) : Exit.die(new Failed(op.error))
-      return span.end(now, exit)
+      return this.guarded(context, () => span.end(now, exit))
     }
     const outer = op.within === undefined ? around : parse(op.within)
-    const parent = op.parent === undefined ? outer : (this.made.get(op.parent) ?? outer)
-    const span = Context.get(context, Tracer.Tracer).span({
+    const parent = op.parent === undefined ? outer : (this.get(op.parent) ?? outer)
+    this.unmade.set(op.id, op.parent)
+    const span: unknown = Context.get(context, Tracer.Tracer).span({
       name: op.name,
       parent: Option.fromUndefinedOr(parent),
       annotations: Context.empty(),
@@ -180,12 +196,16 @@ class Spans {
       root: parent === undefined,
       sampled: op.sampled ?? parent?.sampled ?? true
     })
-    this.tell(op.id, op.attributes, span)
+    if (!isSpan(span)) throw new TypeError("it is no span that the tracer has made")
+    this.unmade.delete(op.id)
     this.made.set(op.id, span)
+    this.tell(op.attributes, span, context)
   }
 
-  private tell(id: string, attributes: Fields, span = this.made.get(id)): void {
-    for (const [key, each] of Object.entries(attributes)) span?.attribute(key, each)
+  private tell(attributes: Fields, span: Tracer.Span | undefined, context: Context.Context<never>): void {
+    for (const [key, each] of Object.entries(attributes)) {
+      this.guarded(context, () => span?.attribute(key, each))
+    }
   }
 }
 
@@ -207,7 +227,15 @@ export const make = (options: Options = {}): Observer.Observer => {
   const most = given.whole("maxSpans", maxSpans, 1)
   const isShare = typeof sampled === "number" && sampled >= 0 && sampled <= 1
   if (!isShare && typeof sampled !== "function") given.refuse("sampled", "a number from 0 to 1, or a function", sampled)
-  const isKept = typeof sampled === "function" ? sampled : (run: string) => isAmong(run, sampled)
+  const isKept = (run: string): boolean => {
+    if (typeof sampled === "number") return isAmong(run, sampled)
+    try {
+      return (sampled(run) as unknown) === true
+    } catch {
+      dropped("traces", "thrown", Fiber.getCurrent()?.context)
+      return false
+    }
+  }
   const { attributes } = names(profile)
   return {
     attend: (run): Observer.Attendance => {

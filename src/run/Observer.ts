@@ -227,7 +227,8 @@ export interface Attendance {
  * **Details**
  *
  * - `attend`: to a run, by its id. Called for each process that does something with it, and again for each time that it does.
- * - `staffed`: a desk was opened; what it begins ends with the desk, after its tree. Nobody waits for it to begin.
+ * - `staffed`: a desk was opened; what it begins ends with the desk, after its tree. Nobody waits for it to begin, and the desk waits
+ *   5 seconds at most for it to end.
  * - `logsTrees`: it logs what happens in the trees of desks, which then leave that to it, unless they are told `log: true`.
  *
  * @category models

@@ -42,9 +42,12 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Digest from "effect/crypto/Digest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Hex from "effect/encoding/Hex"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
@@ -155,8 +158,8 @@ const opened = Effect.fnUntraced(function* <Input, R>(
   const context = yield* Effect.context<R>()
   const seats = Desk.seats(desk)
   const observers = yield* Observer.all
-  // They see the end of the tree, too.
-  const watching = yield* Effect.acquireRelease(Scope.make(), (scope, exit) => Scope.close(scope, exit))
+  // They see the end of the tree, too, each by itself.
+  const watching = yield* Effect.acquireRelease(Scope.make("parallel"), (scope, exit) => left(scope, exit, desk.name))
   const health = yield* Health.make({ workers: seats.map(({ name }) => name), breaker: desk.breaker })
   const staff = yield* start(desk, {
     ...options,
@@ -213,6 +216,17 @@ const shown = <Input>(
         : Effect.forkIn(beside(observer, office), watching, { startImmediately: true }),
     { discard: true }
   )
+
+/** So long a desk waits at its end for what its observers have begun. */
+const patience = Duration.seconds(5)
+
+/** Ends what observers have begun with a desk. What does not come to an end is left to itself, and told of. */
+const left = (watching: Scope.Closeable, exit: Exit.Exit<unknown, unknown>, desk: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const closing = yield* Effect.forkDetach(Scope.close(watching, exit), { startImmediately: true })
+    const closed = yield* Effect.timeoutOption(Effect.interruptible(Fiber.await(closing)), patience)
+    if (Option.isNone(closed)) yield* tellWarning(`Observer: what it began with the desk ${desk} has not ended`)
+  }).pipe(Effect.ignoreCause)
 
 /** What an observer begins with a desk ends with it, but not in its scope: whatever that comes to is told, and no end of the desk. */
 const beside = <Input>(observer: Observer.Observer, office: Office<Input>): Effect.Effect<void> =>

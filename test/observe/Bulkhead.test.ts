@@ -45,6 +45,56 @@ describe("Bulkhead", () => {
     }).pipe(apart)
   )
 
+  it.effect.each([
+    ["nothing", () => undefined],
+    ["what is no span", () => ({ end: 7 })],
+    ["a span that cannot be changed", (options: never) => Object.freeze(new Tracer.NativeSpan(options))]
+  ] as const)("D15 R-501 goes on where a tracer answers with %s", ([, span]) =>
+    Effect.gen(function* () {
+      const broken = Bulkhead.around(Layer.succeed(Tracer.Tracer, Tracer.make({ span: span as never })))
+      assert.strictEqual(yield* Effect.provide(work, broken), "work")
+      assert.deepStrictEqual(yield* dropped, { "traces thrown": 1 })
+    }).pipe(apart)
+  )
+
+  it.effect("D15 R-501 guards one span once, however often a tracer answers with it", () =>
+    Effect.gen(function* () {
+      let one: Tracer.Span | undefined
+      const same = Tracer.make({ span: (options) => (one ??= new Tracer.NativeSpan(options)) })
+      const ends = new Set<unknown>()
+      yield* Effect.repeat(
+        Effect.withSpan(
+          Effect.sync(() => ends.add(one?.end)),
+          "work"
+        ),
+        { times: 10 }
+      ).pipe(Effect.provide(Bulkhead.around(Layer.succeed(Tracer.Tracer, same))))
+      assert.strictEqual(ends.size, 1)
+    })
+  )
+
+  it.effect(
+    "D15 hears what fails later, of spans and of loggers, so that it does not end the process (rejections)",
+    () =>
+      Effect.gen(function* () {
+        const later = (): never => Promise.reject(new Error("telemetry")) as never
+        const spans = Tracer.make({
+          span: (options) => {
+            const span = new Tracer.NativeSpan(options)
+            span.end = later
+            span.attribute = later
+            return span
+          }
+        })
+        const broken = Layer.merge(Layer.succeed(Tracer.Tracer, spans), Logger.layer([Logger.make(later)]))
+        assert.strictEqual(yield* Effect.provide(work, Bulkhead.around(broken)), "work")
+        // A promise is rejected before what is queued after it.
+        yield* Effect.promise(() => Promise.resolve())
+        yield* Effect.promise(() => Promise.resolve())
+        assert.deepStrictEqual(yield* dropped, { "traces thrown": 2, "logs thrown": 1 })
+      }).pipe(apart)
+  )
+
   it.effect("D15 guards the loggers of the layer, and leaves those that were there", () =>
     Effect.gen(function* () {
       const told: Array<unknown> = []

@@ -323,6 +323,28 @@ describe("Otlp", () => {
         assert.deepStrictEqual(dropped, { "traces rejected": 1 })
       })
     )
+
+    it.effect.each([
+      ["gzip", {}],
+      ["BR", {}],
+      ["identity", { "traces rejected": 1 }]
+    ] as const)("do not read an answer that is packed as %s, which may be endless when it is not", ([packed, lost]) =>
+      Effect.gen(function* () {
+        const body = JSON.stringify({ partialSuccess: { rejectedSpans: "1" } })
+        const { dropped } = yield* attempts(() =>
+          status(
+            200,
+            {
+              "content-type": "application/json",
+              "content-length": String(body.length),
+              "content-encoding": packed
+            },
+            body
+          )
+        )
+        assert.deepStrictEqual(dropped, lost)
+      })
+    )
   })
 
   describe("what is told", () => {

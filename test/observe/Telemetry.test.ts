@@ -50,7 +50,9 @@ describe("Telemetry.layer", () => {
     ["one signal", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://127.0.0.1:1/v1/traces" }, 1],
     ["a signal less", { ...endpoint, OTEL_LOGS_EXPORTER: "none" }, 2],
     ["nothing at all", { ...endpoint, OTEL_SDK_DISABLED: "true" }, 0],
-    ["metrics that are fetched", { ESPALIER_METRICS_PORT: "0" }, 1]
+    ["metrics that are fetched", { ESPALIER_METRICS_PORT: "0" }, 1],
+    ["nothing, with blanks", { ESPALIER_METRICS_PORT: " ", OTEL_EXPORTER_OTLP_ENDPOINT: " \t" }, 0],
+    ["three signals, with blanks", { ...endpoint, ESPALIER_METRICS_PORT: " ", ESPALIER_CAPTURE_CONTENT: " " }, 3]
   ] as const)("R-501 R-502 R-505 the environment asks for %s", ([, env, observers]) =>
     Effect.gen(function* () {
       assert.lengthOf(yield* Observer.all, observers)

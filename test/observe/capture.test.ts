@@ -141,7 +141,8 @@ describe("EspalierTracer, content", () => {
   it.effect.each<readonly [env: string, said: EspalierTracer.Capture | undefined, told: number]>([
     ["full", undefined, 1],
     ["full", "none", 0],
-    ["none", undefined, 0]
+    ["none", undefined, 0],
+    [" ", undefined, 0]
   ])("R-501 the variable says %s, and the option says %s", ([env, capture, told]) =>
     Effect.gen(function* () {
       const { logged, run } = capturing(ask, { capture }, { ESPALIER_CAPTURE_CONTENT: env })

@@ -21,6 +21,7 @@ const everything = Effect.gen(function* () {
   const attendance = observer!.attend!("r1")
   attendance.recall?.(story[0]!)
   attendance.begin?.({ cause: "crash-recovery", desk: "desk", decided: [], at: 0, context: Context.empty() })
+  attendance.happened?.([{ _tag: "RunResumed", at: 0, cause: "crash-recovery", note: "" }])
   attendance.end?.()
   const whole = observer!.attend!("r2")
   const account = () => ({ limit: { tokens: 10 }, settled: { tokens: 5 }, reserved: {} })

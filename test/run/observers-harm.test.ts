@@ -124,6 +124,49 @@ describe("an observer that is of no good", () => {
     })
   )
 
+  const later = (): never => Promise.reject(broken) as never
+
+  /** What was queued before this has come to its end, rejections among it. */
+  const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+  it.effect.each([
+    ["attend", { attend: later }],
+    ...(["begin", "happened", "end"] as const).map((part) => [part, { attend: () => ({ [part]: later }) }] as const)
+  ] as ReadonlyArray<readonly [string, Observer.Observer]>)(
+    "R-501 B1 in its %s some time later is told of once, and is no end of the process (rejections)",
+    ([part, observer]) =>
+      Effect.gen(function* () {
+        const { layer, lines, told } = logged()
+        const without = yield* story([])
+        const given = yield* story([observer]).pipe(Effect.provide(layer))
+        yield* turn
+        assert.deepStrictEqual(given, without)
+        assert.lengthOf(told(), 1, lines.join("\n"))
+        assert.include(told()[0], `Observer: ${part} of an observer of r1 failed, which changes nothing`)
+      })
+  )
+
+  it.effect("R-501 B1 around work some time later is no end of the process, and the work is done", () =>
+    Effect.gen(function* () {
+      const without = yield* story([])
+      assert.deepStrictEqual(yield* story([around(later)]).pipe(Effect.provide(logged().layer)), without)
+      yield* turn
+    })
+  )
+
+  it.effect("R-501 B1 beside it, who is told of events and fails some time later is told of once", () =>
+    Effect.gen(function* () {
+      const { layer, lines } = logged()
+      const built = deskOf([Fake.worker("one", { otherwise: "b" })], plan)
+      yield* Run.start(built, { ...r1, onEvent: later }).pipe(Effect.provide(layer))
+      yield* turn
+      assert.deepStrictEqual(
+        lines.map((line) => line.startsWith("Run: onEvent of r1 threw and is not called again")),
+        [true]
+      )
+    }).pipe(memory)
+  )
+
   it.effect("R-501 B1 in its recall is told of once, and the run is taken up", () =>
     Effect.gen(function* () {
       const { layer, told } = logged()
@@ -271,6 +314,30 @@ describe("an observer that is shown a desk", () => {
       )
       assert.deepStrictEqual([status, told, log], ["completed", [], ["begun", "ended"]])
     })
+  )
+
+  it.effect.each([
+    ["never ends what it has begun", () => Effect.addFinalizer(() => Effect.never)],
+    ["cannot be interrupted", () => Effect.uninterruptible(Effect.never)]
+  ] as const)("R-501 B1 and %s is told of once: the desk closes in time, and others see its end", ([, staffed]) =>
+    Effect.gen(function* () {
+      const { layer, told } = logged()
+      const log: Array<string> = []
+      const good = (name: string): Observer.Observer => ({
+        staffed: () => Effect.addFinalizer(() => Effect.sync(() => void log.push(name)))
+      })
+      const run = Run.start(built(), r1).pipe(
+        Observer.only([good("before"), { staffed }, good("after")]),
+        Effect.provide(layer)
+      )
+      const { status } = yield* elapse(run, "5 seconds")
+      assert.strictEqual(status, "completed")
+      assert.deepStrictEqual(log.toSorted(), ["after", "before"])
+      assert.deepStrictEqual(
+        told().map((line) => line.startsWith("Observer: what it began with the desk desk has not ended")),
+        [true]
+      )
+    }).pipe(memory)
   )
 
   it.effect("R-501 keeps what it has begun until the desk is closed", () =>

@@ -18,6 +18,7 @@ import { errorTypeOfExit } from "../../agent/internal/errorTypeOfExit.ts"
 import { errorUsage } from "../../agent/internal/modelAttempt.ts"
 import type { Tokens } from "../../agent/ModelCall.ts"
 import { Overrides } from "../../agent/ModelFailure.ts"
+import { heard } from "../../internal/heard.ts"
 import { Redaction } from "../../Redaction.ts"
 import { espalier, isContent, isUsage, operations, renamed, spanName, value, type Names } from "../SemConv.ts"
 import type { Job, Take } from "./captured.ts"
@@ -114,11 +115,12 @@ const shown = (told: unknown, by: Redaction): unknown => {
 }
 
 /** Runs what may throw, and counts when it does. */
-const guarded = (context: Context.Context<never>, run: () => void): void => {
+const guarded = (context: Context.Context<never>, run: () => unknown): void => {
+  const lost = () => dropped("traces", "thrown", context)
   try {
-    run()
+    heard(run(), lost)
   } catch {
-    dropped("traces", "thrown", context)
+    lost()
   }
 }
 
@@ -145,7 +147,7 @@ const decorated = (
     if (told !== undefined) write(key, told)
   }
 
-  const setAttribute = (given: string, told: unknown): void => {
+  const setAttribute = (given: string, told: unknown): unknown => {
     if (leaks.has(given)) return
     const key = renamed(given, names)
     if (isContent(key) && !(onSpan && (level === "redacted" || level === "full"))) return
@@ -157,7 +159,7 @@ const decorated = (
     if (isUsage(key) && !infers) return
     if (key === espalier.outcome) outcome = told
     if (key === at.errorType) hasType = true
-    attribute(key, level === "full" && isContent(key) ? told : shown(told, by))
+    return attribute(key, level === "full" && isContent(key) ? told : shown(told, by))
   }
 
   const attributesOf = (given: Readonly<Record<string, unknown>>): Record<string, unknown> =>

@@ -4,9 +4,19 @@
  * @since 0.1.0
  */
 import * as Logger from "effect/Logger"
+import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
 
+import { heard } from "../../internal/heard.ts"
+
 type Method = "end" | "attribute" | "event" | "addLinks"
+
+const every: ReadonlyArray<Method> = ["end", "attribute", "event", "addLinks"]
+
+/** Whether a tracer has answered with what a span is to the program: it can be told, and ended. */
+export const isSpan = (given: unknown): given is Tracer.Span =>
+  Predicate.isObject(given) &&
+  every.every((method) => Predicate.hasProperty(given, method) && Predicate.isFunction(given[method]))
 
 /**
  * A tracer whose spans throw nothing. `lost` is called for each throw.
@@ -19,28 +29,35 @@ type Method = "end" | "attribute" | "event" | "addLinks"
  * @since 0.1.0
  */
 export const tracer = (inner: Tracer.Tracer, methods: ReadonlyArray<Method>, lost: () => void): Tracer.Tracer => {
-  const begin = (options: Parameters<Tracer.Tracer["span"]>[0]): Tracer.Span => {
-    try {
-      return inner.span(options)
-    } catch {
-      lost()
-      return new Tracer.NativeSpan(options)
+  // A tracer may answer with one span for all.
+  const known = new WeakSet<Tracer.Span>()
+  const guard = (span: Tracer.Span): void => {
+    for (const method of methods) {
+      const guarded: (...given: Array<never>) => unknown = span[method].bind(span)
+      span[method] = (...given: ReadonlyArray<unknown>) => {
+        try {
+          heard(guarded(...(given as Array<never>)), lost)
+        } catch {
+          lost()
+        }
+      }
     }
+    known.add(span)
   }
   return Tracer.make({
     span(options) {
-      const span = begin(options)
-      for (const method of methods) {
-        const guarded: (...given: Array<never>) => void = span[method].bind(span)
-        span[method] = (...given: ReadonlyArray<unknown>) => {
-          try {
-            guarded(...(given as Array<never>))
-          } catch {
-            lost()
-          }
+      try {
+        const span: unknown = inner.span(options)
+        if (isSpan(span)) {
+          if (!known.has(span)) guard(span)
+          return span
         }
+        heard(span, () => {})
+      } catch {
+        // As one that is none.
       }
-      return span
+      lost()
+      return new Tracer.NativeSpan(options)
     },
     // It carries out the program itself, whose throws are its own.
     ...(inner.context && { context: inner.context.bind(inner) })
@@ -55,7 +72,7 @@ export const tracer = (inner: Tracer.Tracer, methods: ReadonlyArray<Method>, los
 export const logger = (inner: Logger.Logger<unknown, unknown>, lost: () => void): Logger.Logger<unknown, void> =>
   Logger.make((options) => {
     try {
-      inner.log(options)
+      heard(inner.log(options), lost)
     } catch {
       lost()
     }

@@ -23,6 +23,7 @@ import { domainOf, errorType, eventName, type Fields, given, word } from "./logN
 import type { Level, Said } from "./logSaid.ts"
 import { table } from "./logTable.ts"
 import { events as eventNames } from "./ownNames.ts"
+import * as Traceparent from "./traceparent.ts"
 
 /**
  * One line of a log.
@@ -70,11 +71,10 @@ const clean = (fields: Fields, manner: Manner): Fields => {
   return found
 }
 
-/** The ids in a W3C `traceparent`. */
+/** The ids in a W3C `traceparent`; nothing where it is none. */
 export const idsOf = (trace: string | undefined): Fields => {
-  if (trace === undefined) return {}
-  const [, trace_id, span_id] = trace.split("-")
-  return { trace_id, span_id }
+  const read = Traceparent.read(trace)
+  return read === undefined ? {} : { trace_id: read.traceId, span_id: read.spanId }
 }
 
 const errorOf = ({ error }: Said, { reasons, ...manner }: Manner): Fields =>

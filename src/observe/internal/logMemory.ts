@@ -9,6 +9,7 @@
  */
 import { fromOutside } from "../../run/internal/apply.ts"
 import type { ReviewKind, ReviewReason, RunEvent } from "../../run/RunEvent.ts"
+import { Kept } from "./kept.ts"
 
 /** An order that is open. `waited`: how long it has waited for people, or for somebody who carries the run out. `inputBytes`: see `Dispatched`. */
 export interface OpenOrder {
@@ -39,9 +40,9 @@ export interface Memory {
   readonly carriedAt: number
   /** The W3C `traceparent` of the current segment. */
   readonly trace: string | undefined
-  readonly orders: ReadonlyMap<string, OpenOrder>
-  readonly reviews: ReadonlyMap<string, OpenReview>
-  readonly health: ReadonlyMap<string, string>
+  readonly orders: Kept<OpenOrder>
+  readonly reviews: Kept<OpenReview>
+  readonly health: Kept<string>
 }
 
 /** A run of which nothing is known. */
@@ -52,20 +53,10 @@ export const nothingOf = (run: string): Memory => ({
   events: 0,
   carriedAt: 0,
   trace: undefined,
-  orders: new Map(),
-  reviews: new Map(),
-  health: new Map()
+  orders: Kept.none(),
+  reviews: Kept.none(),
+  health: Kept.none()
 })
-
-const without = <V>(map: ReadonlyMap<string, V>, key: string): ReadonlyMap<string, V> => {
-  if (!map.has(key)) return map
-  const rest = new Map(map)
-  rest.delete(key)
-  return rest
-}
-
-const withOne = <V>(map: ReadonlyMap<string, V>, key: string, value: V): ReadonlyMap<string, V> =>
-  new Map(map).set(key, value)
 
 /** What people say, which may be written while nobody carries the run out. */
 const said: ReadonlySet<string> = new Set([...fromOutside, "Notified", "RunResumed"])
@@ -83,46 +74,45 @@ export const remember = (before: Memory, event: RunEvent): Memory => {
     case "RunResumed": {
       const gap = Math.max(0, event.at - before.carriedAt)
       // One that waits for people anyway waits for nobody else.
-      const orders = Array.from(known.orders, ([dispatch, order]): [string, OpenOrder] => [
-        dispatch,
+      const orders = known.orders.map((order) =>
         order.parkedAt === undefined ? { ...order, waited: order.waited + gap } : order
-      ])
-      return { ...known, carriedAt: event.at, trace: event.trace, orders: new Map(orders) }
+      )
+      return { ...known, carriedAt: event.at, trace: event.trace, orders }
     }
     case "Dispatched": {
       const { at, dispatch, inputBytes, task, worker } = event
       return {
         ...known,
-        orders: withOne(known.orders, dispatch, { at, task, worker, parkedAt: undefined, waited: 0, inputBytes })
+        orders: known.orders.with(dispatch, { at, task, worker, parkedAt: undefined, waited: 0, inputBytes })
       }
     }
     case "Parked": {
       const order = known.orders.get(event.dispatch)
       if (order === undefined) return known
-      return { ...known, orders: withOne(known.orders, event.dispatch, { ...order, parkedAt: event.at }) }
+      return { ...known, orders: known.orders.with(event.dispatch, { ...order, parkedAt: event.at }) }
     }
     case "Unparked": {
       const order = known.orders.get(event.dispatch)
       if (order?.parkedAt === undefined) return known
       const waited = order.waited + Math.max(0, event.at - order.parkedAt)
-      return { ...known, orders: withOne(known.orders, event.dispatch, { ...order, parkedAt: undefined, waited }) }
+      return { ...known, orders: known.orders.with(event.dispatch, { ...order, parkedAt: undefined, waited }) }
     }
     case "Reported":
-      return { ...known, orders: without(known.orders, event.dispatch) } // M1
+      return { ...known, orders: known.orders.without(event.dispatch) } // M1
     case "ReviewOpened": {
       const { at, kind, reason, review, supersedes, task } = event
-      const others = supersedes === undefined ? known.reviews : without(known.reviews, supersedes)
-      return { ...known, reviews: withOne(others, review, { at, kind, reason, task }) }
+      const others = supersedes === undefined ? known.reviews : known.reviews.without(supersedes)
+      return { ...known, reviews: others.with(review, { at, kind, reason, task }) }
     }
     case "ReviewDecided":
     case "ReviewWithdrawn":
-      return { ...known, reviews: without(known.reviews, event.review) }
+      return { ...known, reviews: known.reviews.without(event.review) }
     case "ReviewExpired":
-      return event.action === "hold" ? known : { ...known, reviews: without(known.reviews, event.review) }
+      return event.action === "hold" ? known : { ...known, reviews: known.reviews.without(event.review) }
     case "HealthChanged":
-      return { ...known, health: withOne(known.health, event.worker, event.health) }
+      return { ...known, health: known.health.with(event.worker, event.health) }
     case "RunFinished":
-      return { ...known, orders: new Map(), reviews: new Map() }
+      return { ...known, orders: Kept.none(), reviews: Kept.none() }
     default:
       return known
   }

@@ -18,6 +18,7 @@ import * as Predicate from "effect/Predicate"
 import * as References from "effect/References"
 import * as Tracer from "effect/Tracer"
 
+import { heard } from "../../internal/heard.ts"
 import { dropped } from "./drops.ts"
 import type { LevelRules } from "./levels.ts"
 import type { Line } from "./logLines.ts"
@@ -33,12 +34,6 @@ const spanOf = (context: Context.Context<never>, { span_id, trace_id }: Fields):
 }
 
 const lost = (context: Context.Context<never>): void => dropped("logs", "thrown", context)
-
-/** A logger may answer with anything. What fails later has to be heard, or it ends the process. */
-const heard = (answer: unknown, context: Context.Context<never>): void => {
-  if (!Predicate.hasProperty(answer, "then") || !Predicate.isFunction(answer.then)) return
-  Promise.resolve(answer).then(undefined, () => lost(context))
-}
 
 /**
  * Writes a line to the loggers of a context, unless it is below the level of its place. `trace`: where it belongs, unless it
@@ -62,7 +57,7 @@ export const write = (context: Context.Context<never>, rules: LevelRules, line: 
       for (const logger of loggers) {
         try {
           const record = { message: [...message], logLevel: line.level, cause: Cause.empty, fiber, date }
-          heard(logger.log(record), context)
+          heard(logger.log(record), () => lost(context))
         } catch {
           lost(context) // W1
         }

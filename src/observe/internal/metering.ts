@@ -14,7 +14,7 @@ import { errorTypeOfEnd } from "../../agent/internal/errorTypes.ts"
 import * as Journal from "../../journal/Journal.ts"
 import * as Dependency from "../../run/Dependency.ts"
 import { standing } from "../../run/Health.ts"
-import type { Attendance, Ended, Observer, Work } from "../../run/Observer.ts"
+import type { Attendance, Beginning, Ended, Observer, Work } from "../../run/Observer.ts"
 import * as Office from "../../run/Office.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
 import type { Tree } from "../../Tree.ts"
@@ -41,6 +41,9 @@ export interface Settings {
   readonly reviewsEvery: Duration.Duration
   readonly people: { readonly perHour: number; readonly currency: string } | undefined
 }
+
+/** Whether somebody carries the run out from here on. */
+const isBegin = ({ _tag }: RunEvent): boolean => _tag === "RunStarted" || _tag === "RunResumed"
 
 /** States of tasks that are not over. */
 const states = ["queued", "ready", "running", "awaiting_review"] as const
@@ -188,21 +191,22 @@ export class Metering {
     const { memory } = measuring
     const budgets = new Budgets()
     const since = this.clock.currentTimeMillisUnsafe()
+    let begun: Beginning | undefined
     let ended = (): void => {}
     return {
       recall: (event) => {
         measuring.recall(event)
         budgets.see(event)
       },
-      begin: ({ at, cause, desk }) => {
-        ended = this.begun(desk, memory)
-        if (cause === "start") return
-        this.record([measured("espalier.journal.replay.duration", seconds(at - since), { [a.workflow]: memory.desk })])
-        if (cause === "crash-recovery") {
-          this.record([measured("espalier.run.recoveries", 1, { [a.recovery]: word(cause) })])
-        }
+      begin: (beginning) => {
+        begun = beginning
       },
       happened: (events, known) => {
+        // Not before the journal says so: somebody else may carry it out.
+        if (begun !== undefined && events.some(isBegin)) {
+          ended = this.begun(begun, memory, since)
+          begun = undefined
+        }
         for (const event of events) {
           this.record(this.priced(measuring.happened(event)))
           budgets.see(event)
@@ -216,7 +220,13 @@ export class Metering {
   }
 
   /** A run is carried out here, until the answer is called. What desks have no run of has no series. */
-  private begun(desk: string, memory: Memory): () => void {
+  private begun({ at, cause, desk }: Beginning, memory: Memory, since: number): () => void {
+    if (cause !== "start") {
+      this.record([measured("espalier.journal.replay.duration", seconds(at - since), { [a.workflow]: memory.desk })])
+    }
+    if (cause === "crash-recovery") {
+      this.record([measured("espalier.run.recoveries", 1, { [a.recovery]: word(cause) })])
+    }
     const { live } = this
     const runs = live.get(desk) ?? new Set()
     runs.add(memory)

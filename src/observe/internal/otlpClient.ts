@@ -73,9 +73,14 @@ export const rejectedOf = (body: string): number => {
   return 0
 }
 
-/** Only a short answer in JSON is read: a body may be endless, and the status has said what matters. */
+/**
+ * Only a short answer in JSON is read: a body may be endless, and the status has said what matters. How long one that is packed is
+ * unpacked is not said.
+ */
 const isRead = ({ headers }: HttpClientResponse.HttpClientResponse): boolean =>
-  headers["content-type"]?.includes("json") === true && Number(headers["content-length"]) <= longestAnswer
+  headers["content-type"]?.includes("json") === true &&
+  Number(headers["content-length"]) <= longestAnswer &&
+  (headers["content-encoding"] ?? "identity").trim().toLowerCase() === "identity"
 
 /**
  * Sends what an exporter has made. Redirects are not followed: the headers may be keys.
@@ -90,7 +95,7 @@ export const send = (
   const secrets: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) secrets[name] = Redacted.value(value)
   const request = HttpClientRequest.post(Redacted.value(address)).pipe(
-    HttpClientRequest.setHeaders({ ...made.headers, ...secrets }),
+    HttpClientRequest.setHeaders({ "accept-encoding": "identity", ...made.headers, ...secrets }),
     HttpClientRequest.setBody(made.body)
   )
   const packed = compression === "gzip" ? HttpClientRequest.compressBody(request, "gzip") : Effect.succeed(request)

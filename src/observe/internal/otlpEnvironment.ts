@@ -15,18 +15,12 @@ import type { Options, SignalOptions } from "../Otlp.ts"
 import type { Signal } from "./drops.ts"
 import { exporting } from "./otlpExporting.ts"
 import { settingsOf, signals } from "./otlpSettings.ts"
+import { variable } from "./variable.ts"
 
 type Read<A> = Effect.Effect<A, Config.ConfigError>
 
 const refuse = (message: string): Read<never> =>
   Effect.fail(new Config.ConfigError(new ConfigProvider.SourceError({ message })))
-
-/** A variable; `undefined`: it is not set, or empty. */
-const variable = <A>(name: string, read: (name: string) => Config.Config<A>): Read<A | undefined> =>
-  Effect.gen(function* () {
-    const text = yield* Config.String(name).pipe(Config.withDefault(""))
-    return text.trim() === "" ? undefined : yield* read(name)
-  })
 
 const millis = (name: string) => variable(name, Config.Int)
 

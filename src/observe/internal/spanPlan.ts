@@ -1,13 +1,14 @@
 /**
  * Which spans a run has, as data: what is opened, told and closed, by the events of the run and the work in between.
  *
- * It makes no span. What was recalled opens nothing; a segment begins with an anchor, which is over at once, so that it is there
- * for later segments to point to whatever becomes of this one.
+ * It makes no span. What was recalled opens nothing; a segment begins with an anchor, which is over before its work begins, so that it
+ * is there for later segments to point to whatever becomes of this one.
  *
  * **Invariants**
  *
  * - P1. Whatever is opened is closed, at the latest by {@link SpanPlan.end}.
  * - P2. A parent is closed after its children.
+ * - P3. A segment that the journal does not know, as somebody else carries the run out, has an anchor that says so and nothing below it.
  *
  * @since 0.1.0
  */
@@ -106,6 +107,7 @@ export class SpanPlan {
   private readonly open: OpenSpans
   private readonly tried = new Map<string, string>()
   private begun: Beginning | undefined
+  private isWritten = false
   private called = 0
   private ended: Ended["outcome"] | undefined
 
@@ -127,11 +129,10 @@ export class SpanPlan {
     const { kept, mode } = this.manner
     this.begun = beginning
     this.desk = beginning.desk
-    const lost = beginning.cause === "crash-recovery"
+    this.isWritten = false
     const fields = {
       [espalier.segmentIndex]: segments.count,
       [espalier.segmentCause]: value(beginning.cause),
-      ...(lost ? { [espalier.segmentLost]: true } : {}),
       ...(this.recalled === 0 ? {} : { [espalier.replayedCount]: this.recalled })
     }
     return [
@@ -139,9 +140,17 @@ export class SpanPlan {
         ...this.make(anchor, undefined, spanName.segment, fields, { links: segments.linksOf(beginning, caller) }),
         within: mode === "run" ? segments.first : undefined,
         sampled: segments.isSampled(beginning, kept)
-      },
-      { _tag: "Close", id: anchor, error: undefined, quiet: false, kept: true, attributes: {} }
+      }
     ]
+  }
+
+  /** The journal says that the run is carried out here: P3. */
+  private written(): ReadonlyArray<Op> {
+    if (this.isWritten) return []
+    this.isWritten = true
+    const lost = this.begun?.cause === "crash-recovery"
+    const attributes = lost ? { [espalier.segmentLost]: true } : {}
+    return [{ _tag: "Close", id: anchor, error: undefined, quiet: false, kept: true, attributes }]
   }
 
   happened(event: RunEvent, known?: Known): ReadonlyArray<Op> {
@@ -150,11 +159,12 @@ export class SpanPlan {
     if (this.begun === undefined) return []
     switch (event._tag) {
       case "RunStarted":
-        return this.root()
+        return [...this.written(), ...this.root()]
       case "RunResumed": {
         // What was under way goes on, though its next try may have to wait.
         const under = [...this.orders.keys()].filter((dispatch) => !this.parked.has(dispatch))
         return [
+          ...this.written(),
           ...this.root(),
           ...[...this.groups.keys()].flatMap((group) => this.group(group).ops),
           ...under.flatMap((dispatch) => this.delegate(dispatch))
@@ -316,7 +326,11 @@ export class SpanPlan {
 
   /** Nobody carries the run out here any more. */
   end(): ReadonlyArray<Op> {
-    return this.closeAll({ outcome: this.ended ?? "suspended" })
+    const refused = closing(anchor, { outcome: "refused" }, this.names)
+    return [
+      ...this.closeAll({ outcome: this.ended ?? "suspended" }),
+      ...(this.begun === undefined || this.isWritten ? [] : [refused])
+    ]
   }
 
   private root(): ReadonlyArray<Op> {

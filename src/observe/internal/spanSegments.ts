@@ -7,6 +7,7 @@ import type { Beginning } from "../../run/Observer.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
 import { links } from "../SemConv.ts"
 import { isInside } from "./causes.ts"
+import * as Traceparent from "./traceparent.ts"
 
 /** What a span points to: another one of this plan, or one of another process, as a `traceparent`. */
 export interface Link {
@@ -68,15 +69,16 @@ export class Segments {
 
   learn(event: RunEvent): void {
     this.trouble ||= isTrouble(event)
-    if (event._tag === "ReviewDecided" && event.trace !== undefined) this.decided.push(event.trace)
+    const trace = "trace" in event ? Traceparent.only(event.trace) : undefined
+    if (event._tag === "ReviewDecided" && trace !== undefined) this.decided.push(trace)
     // What was decided while somebody carried the run out is no reason why another one does.
     else if (isInside(event)) this.decided = []
     if (event._tag === "RunStarted") {
       this.count = 1
-      this.origin = this.latest = event.trace
+      this.origin = this.latest = trace
     } else if (event._tag === "RunResumed") {
       this.count += 1
-      if (event.trace !== undefined) this.latest = event.trace
+      if (trace !== undefined) this.latest = trace
     }
   }
 
@@ -94,6 +96,6 @@ export class Segments {
 
   /** Whether the next one is told: as the run is kept, as it was in trouble, or as a part of it was told. */
   isSampled({ cause }: Beginning, kept: boolean): boolean {
-    return kept || this.trouble || cause === "crash-recovery" || this.latest?.endsWith("-01") === true
+    return kept || this.trouble || cause === "crash-recovery" || Traceparent.read(this.latest)?.sampled === true
   }
 }

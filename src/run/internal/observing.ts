@@ -12,8 +12,10 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
 import * as Tracer from "effect/Tracer"
 
+import { heard } from "../../internal/heard.ts"
 import { tellWarning } from "../../internal/telling.ts"
 import { type Around, type Attendance, type Beginning, type Ended, Inside, type Known, type Work } from "../Observer.ts"
 import type { RunEvent } from "../RunEvent.ts"
@@ -82,8 +84,10 @@ export class Observing {
   begin(beginning: Beginning): { readonly trace?: string } {
     const traces: Array<string> = []
     this.each("begin", (one) => {
-      const trace: unknown = one.begin?.(beginning)?.trace
+      const answer = one.begin?.(beginning)
+      const trace: unknown = answer?.trace
       if (isTrace(trace)) traces.push(trace)
+      return answer
     })
     const [trace] = traces
     return trace === undefined ? {} : { trace }
@@ -136,10 +140,10 @@ export class Observing {
     })
   }
 
-  private each(what: string, call: (one: Attendance) => void): void {
+  private each(what: string, call: (one: Attendance) => unknown): void {
     for (const one of this.attending) {
       try {
-        call(one)
+        heard(call(one), (error) => this.trouble(what, error, one))
       } catch (error) {
         this.trouble(what, error, one)
       }
@@ -177,8 +181,9 @@ const attend = (run: string): Effect.Effect<Observing> =>
       const observing = new Observing(run, attending, context)
       for (const observer of observers) {
         try {
-          const attendance = observer.attend?.(run)
-          if (attendance !== undefined) attending.push(attendance)
+          const attendance: unknown = observer.attend?.(run)
+          heard(attendance, (error) => observing.trouble("attend", error, observer))
+          if (Predicate.isObject(attendance)) attending.push(attendance)
         } catch (error) {
           observing.trouble("attend", error, observer)
         }

@@ -5,8 +5,10 @@
  *
  * @since 0.1.0
  */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 
+import { heard } from "../../internal/heard.ts"
 import { tellWarning } from "../../internal/telling.ts"
 import type * as Journal from "../../journal/Journal.ts"
 import type { Redaction } from "../../Redaction.ts"
@@ -165,12 +167,21 @@ export class Page {
     const account = (name: string) => frozen(ledger.accounts.get(name)) as Budget.Account | undefined
     this.place.observing.happened(events, { account })
     if (this.onEvent === undefined) return Effect.void
-    try {
-      for (const event of events) this.onEvent(sealed(event))
-      return Effect.void
-    } catch (error) {
-      this.onEvent = undefined
-      return tellWarning(`Run: onEvent of ${this.place.run} threw and is not called again`, error)
-    }
+    return Effect.contextWith((context: Context.Context<never>) => {
+      try {
+        for (const event of events) {
+          heard(this.onEvent?.(sealed(event)), (error) => Effect.runSyncExitWith(context)(this.unheeded(error)))
+        }
+        return Effect.void
+      } catch (error) {
+        return this.unheeded(error)
+      }
+    })
+  }
+
+  private unheeded(error: unknown): Effect.Effect<void> {
+    if (this.onEvent === undefined) return Effect.void
+    this.onEvent = undefined
+    return tellWarning(`Run: onEvent of ${this.place.run} threw and is not called again`, error)
   }
 }

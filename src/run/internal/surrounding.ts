@@ -9,6 +9,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 
+import { heard } from "../../internal/heard.ts"
+
 /** Whether two failures are of the same: an interruption is no part of that, and where they came by is not. */
 const isSame = (one: Cause.Cause<unknown>, other: Cause.Cause<unknown>): boolean => {
   const errors = ({ reasons }: Cause.Cause<unknown>): ReadonlyArray<unknown> =>
@@ -20,8 +22,9 @@ const isSame = (one: Cause.Cause<unknown>, other: Cause.Cause<unknown>): boolean
 
 /** What an observer gives for an effect, which may be anything. */
 export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R> | undefined): Effect.Effect<A, E, R> => {
-  if (!Effect.isEffect(given)) throw new TypeError("it is no effect that an observer answers with")
-  return given
+  if (Effect.isEffect(given)) return given
+  heard(given, () => {})
+  throw new TypeError("it is no effect that an observer answers with")
 }
 
 /** What is wrong with what an observer makes of the end of a piece of work, if anything is. */
