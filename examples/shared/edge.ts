@@ -10,7 +10,7 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, Exit, Layer, Logger, Result, Schema } from "effect"
 import { type Journal, JournalSqlite } from "espalier/journal"
-import { Telemetry } from "espalier/observe"
+import { Logs, Telemetry } from "espalier/observe"
 
 /**
  * The program could not be begun, or could not be carried on; said in one line.
@@ -65,7 +65,7 @@ export const runProgram = <A extends { readonly help: boolean }>(
     ).pipe(Effect.mapError(({ message }) => new CouldNotRun({ reason: message })))
   }).pipe(
     Effect.catchTag("CouldNotRun", ({ reason }) => Effect.as(write(process.stderr, `${name}: ${reason}\n`), 3)),
-    Effect.provide(Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)]))
+    Effect.provide(Logger.layer([Logs.withoutFacts(Logger.withConsoleError(Logger.formatLogFmt))]))
   )
   NodeRuntime.runMain(main, {
     disableErrorReporting: true,

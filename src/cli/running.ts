@@ -18,7 +18,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
-import * as References from "effect/References"
 import * as EffectResult from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -26,6 +25,7 @@ import * as Stream from "effect/Stream"
 
 import { Artefacts } from "../journal/Artefacts.ts"
 import * as Journal from "../journal/Journal.ts"
+import { isFact } from "../observe/internal/logNames.ts"
 import { defaults } from "../Redaction.ts"
 import type * as Autonomy from "../run/Autonomy.ts"
 import { many, shortened } from "../run/internal/problems.ts"
@@ -127,11 +127,9 @@ const forDesk = Effect.fnUntraced(function* <A, E>(
   const journal = yield* Journal.Journal
   const stores = yield* Stores
   const context = Context.make(Journal.Journal, journal).pipe(Context.add(Artefacts, stores))
+  // What happens in the run is shown already.
   const logger = Logger.make((options) => {
-    // What happens in the run is shown already.
-    const event = options.fiber.getRef(References.CurrentLogAnnotations)["event.name"]
-    if (typeof event === "string" && event.startsWith("espalier.")) return
-    progress.above(`${Logger.formatLogFmt.log(options)}\n`)
+    if (!isFact(options)) progress.above(`${Logger.formatLogFmt.log(options)}\n`)
   })
   return yield* Effect.scoped(effect).pipe(
     Effect.provide(seen({ offers: true }).pipe(Layer.provideMerge(Logger.layer([logger])))),

@@ -7,7 +7,7 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 
-import { Misused, Refused } from "./failures.ts"
+import { Misused } from "./failures.ts"
 
 /** Any of these asks for it. */
 const variables = [
@@ -28,18 +28,15 @@ const isAsked = Effect.map(
  *
  * @since 0.1.0
  */
-export const seen = ({ offers }: { readonly offers: boolean }): Layer.Layer<never, Misused | Refused> =>
+export const seen = ({ offers }: { readonly offers: boolean }): Layer.Layer<never, Misused> =>
   Layer.unwrap(
     Effect.gen(function* () {
       if (!(yield* isAsked)) return Layer.empty
       const { layerConfig } = yield* Effect.promise(() => import("../observe/Telemetry.ts"))
-      return layerConfig({ offers })
+      return layerConfig({ offers, serviceName: "espalier" })
     })
   ).pipe(
     Layer.catchTag("ConfigError", ({ cause }) =>
       Layer.effectDiscard(Effect.fail(new Misused({ reason: cause.message })))
-    ),
-    Layer.catchTag("PrometheusUnavailable", ({ message }) =>
-      Layer.effectDiscard(Effect.fail(new Refused({ reason: message })))
     )
   )

@@ -83,6 +83,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import type * as LogLevel from "effect/LogLevel"
 import * as References from "effect/References"
 import type * as Scope from "effect/Scope"
@@ -98,7 +99,7 @@ import type { Tree } from "../Tree.ts"
 import { following } from "./internal/following.ts"
 import { LevelRules, type Names } from "./internal/levels.ts"
 import { LogLines, type Manner, told } from "./internal/logLines.ts"
-import { domainOf, type Fields, given } from "./internal/logNames.ts"
+import { domainOf, type Fields, given, isFact } from "./internal/logNames.ts"
 import { write } from "./internal/logWriting.ts"
 import { treeLine } from "./internal/treeLines.ts"
 
@@ -306,3 +307,23 @@ export const layer = (options: Options = {}): Layer.Layer<never> =>
  */
 export const tree = (tree: Tree["Service"], options: TreeOptions = {}): Effect.Effect<void, never, Scope.Scope> =>
   Effect.suspend(() => telling(tree, settingsOf("Logs.tree", options, common)))
+
+/**
+ * A logger without what {@link layer} and {@link tree} tell, for a terminal on which that is shown otherwise.
+ *
+ * **Example** (What others log, and no facts)
+ *
+ * ```ts
+ * import { Logger } from "effect"
+ * import { Logs } from "espalier/observe"
+ *
+ * const layer = Logger.layer([Logs.withoutFacts(Logger.withConsoleError(Logger.formatLogFmt))])
+ * ```
+ *
+ * @category loggers
+ * @since 0.1.0
+ */
+export const withoutFacts = <Message>(logger: Logger.Logger<Message, unknown>): Logger.Logger<Message, void> =>
+  Logger.make((options) => {
+    if (!isFact(options)) logger.log(options)
+  })

@@ -14,8 +14,10 @@
  *
  * **Gotchas**
  *
- * It tells the tracer, the registry of metrics and the loggers around it: provide it over those of {@link Otlp}, of
- * `@effect/opentelemetry` (inside `Bulkhead.around`), or over none.
+ * - It tells of runs to the tracer and the loggers around each of them: those of {@link Otlp}, of `@effect/opentelemetry` (inside
+ *   `Bulkhead.around`), or any other. Whether it is provided over them or beside them is the same.
+ * - Metrics are in the registry around this layer, and calls of models outside of runs are told to the tracer around it: for these,
+ *   provide it over their layers.
  *
  * **Example** (A run that is told to a tracer, with metrics)
  *
@@ -68,9 +70,10 @@ import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 
+import { tellWarning } from "../internal/telling.ts"
 import { Given } from "../run/internal/given.ts"
 import * as EspalierTracer from "./EspalierTracer.ts"
-import { sentSignals } from "./internal/otlpEnvironment.ts"
+import { namesService, sampledShare, sentSignals } from "./internal/otlpEnvironment.ts"
 import { variable } from "./internal/variable.ts"
 import * as Logs from "./Logs.ts"
 import * as Metrics from "./Metrics.ts"
@@ -137,7 +140,10 @@ const metricsPort = variable("ESPALIER_METRICS_PORT", Config.Int)
  * - Traces, metrics and logs that `OTEL_EXPORTER_OTLP_ENDPOINT` and its like have sent somewhere, see `Otlp.layerConfig`.
  * - `ESPALIER_METRICS_PORT`: at `http://127.0.0.1:PORT/metrics` metrics are offered, 0 to 65535; 0 is any that is free, which is logged.
  *   An empty value is one that is not set.
- * - `options`: as of {@link layer}, of what is asked for. `offers`: whether the port is looked at. Default true.
+ * - `OTEL_TRACES_SAMPLER` says of how many runs there are traces: `always_on`, `always_off`, `traceidratio` with the share in
+ *   `OTEL_TRACES_SAMPLER_ARG`, and those with `parentbased_` before them, which is the same: a run begins its own traces.
+ * - `options`: as of {@link layer}, of what is asked for; what they say comes before the environment. `offers`: whether the port is
+ *   looked at. Default true. `serviceName`: where the environment has none.
  *
  * **When to use**
  *
@@ -146,7 +152,7 @@ const metricsPort = variable("ESPALIER_METRICS_PORT", Config.Int)
  * **Gotchas**
  *
  * - Throws a `RangeError` that names the option when a value does not hold, or when there is no such option.
- * - Fails with a `ConfigError` when a variable cannot be read, and with `PrometheusUnavailable` when the port cannot be had.
+ * - Fails with a `ConfigError` when a variable cannot be read. A port that cannot be had is a warning in the log, and nothing else.
  * - Needs Node and `fetch`.
  *
  * **Example** (A program that nobody wants to see)
@@ -165,12 +171,13 @@ const metricsPort = variable("ESPALIER_METRICS_PORT", Config.Int)
  * @since 0.1.0
  */
 export const layerConfig = (
-  options: Options & { readonly offers?: boolean | undefined } = {}
-): Layer.Layer<never, Config.ConfigError | Prometheus.PrometheusUnavailable> => {
-  const { offers = true, ...own } = options
+  options: Options & { readonly offers?: boolean | undefined; readonly serviceName?: string | undefined } = {}
+): Layer.Layer<never, Config.ConfigError> => {
+  const { offers = true, serviceName, ...own } = options
   const given = new Given("Telemetry.layerConfig")
+  if (serviceName !== undefined) given.made("serviceName", "a name", isName(serviceName), serviceName)
   if (typeof offers !== "boolean") given.refuse("offers", "true or false", offers)
-  const parts = partsOf("Telemetry.layerConfig", own)
+  partsOf("Telemetry.layerConfig", own)
   return Layer.unwrap(
     Effect.gen(function* () {
       const sent = yield* sentSignals
@@ -180,19 +187,30 @@ export const layerConfig = (
         const message = `ESPALIER_METRICS_PORT must be a whole number from 0 to 65535, got ${port}`
         return yield* Effect.fail(new Config.ConfigError(new ConfigProvider.SourceError({ message })))
       }
-      let told: Layer.Layer<never, Config.ConfigError | Prometheus.PrometheusUnavailable> = Layer.empty
+      const ratio = yield* sampledShare
+      const traces = {
+        ...own.traces,
+        ...(ratio === undefined || own.traces?.sampled !== undefined ? {} : { sampled: ratio })
+      }
+      const parts = partsOf("Telemetry.layerConfig", { ...own, traces })
+      let told: Layer.Layer<never, Config.ConfigError> = Layer.empty
       if (sent.has("traces")) told = Layer.merge(told, parts.traces)
       if (sent.has("metrics") || port !== undefined) told = Layer.merge(told, parts.metrics)
       if (sent.has("logs")) told = Layer.merge(told, parts.logs)
       if (port !== undefined) told = Layer.merge(told, offered(port))
-      return told.pipe(Layer.provideMerge(Otlp.layerConfig()), Layer.provide(FetchHttpClient.layer))
+      const named = serviceName === undefined || (yield* namesService) ? {} : { resource: { serviceName } }
+      return told.pipe(Layer.provideMerge(Otlp.layerConfig(named)), Layer.provide(FetchHttpClient.layer))
     })
   )
 }
 
-const offered = (port: number): Layer.Layer<never, Prometheus.PrometheusUnavailable> =>
+const isName = (value: unknown): boolean => typeof value === "string" && value.trim() !== ""
+
+/** Whoever has the port already may be another run that is seen: this one goes on without it. */
+const offered = (port: number): Layer.Layer<never> =>
   Layer.effectDiscard(
-    Effect.flatMap(Prometheus.serve({ port }), ({ url }) =>
-      port === 0 ? Effect.logInfo(`Metrics are offered at ${url}`) : Effect.void
+    Prometheus.serve({ port }).pipe(
+      Effect.flatMap(({ url }) => (port === 0 ? Effect.logInfo(`Metrics are offered at ${url}`) : Effect.void)),
+      Effect.catchTag("PrometheusUnavailable", ({ message }) => tellWarning(`No metrics are offered: ${message}`))
     )
   )

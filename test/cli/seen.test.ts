@@ -75,21 +75,26 @@ describe("seen", () => {
     120_000
   )
 
-  withProcesses("R-502 a port that somebody else has, and one that is none, are told in a line", () =>
-    Effect.gen(function* () {
-      const journal = yield* freshPath
-      const cwd = dirname(journal)
-      const { port } = yield* taken
-      const run = (value: string) =>
-        espalier(journal, ["run", letters, "--id", "r1"], { cwd, env: { ESPALIER_METRICS_PORT: value } })
-      const busy = yield* run(String(port))
-      assert.deepStrictEqual([busy.code, busy.err.length], [2, 1])
-      assert.include(busy.err[0], String(port))
-      const wrong = yield* run("99999")
-      assert.deepStrictEqual(
-        [wrong.code, wrong.err],
-        [1, ["espalier: ESPALIER_METRICS_PORT must be a whole number from 0 to 65535, got 99999"]]
-      )
-    })
+  withProcesses(
+    "R-502 a port that somebody else has keeps no run from going on, and one that is none is refused in a line",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* freshPath
+        const cwd = dirname(journal)
+        writeFileSync(join(cwd, "go"), "")
+        const { port } = yield* taken
+        const run = (value: string) =>
+          espalier(journal, ["run", letters, "--id", "r1"], { cwd, env: { ESPALIER_METRICS_PORT: value } })
+        const busy = yield* run(String(port))
+        assert.strictEqual(busy.code, 10, busy.err.join("\n"))
+        const told = [...busy.out, ...busy.err].filter((line) => line.includes("No metrics are offered"))
+        assert.lengthOf(told, 1)
+        assert.include(told[0], String(port))
+        const wrong = yield* run("99999")
+        assert.deepStrictEqual(
+          [wrong.code, wrong.err],
+          [1, ["espalier: ESPALIER_METRICS_PORT must be a whole number from 0 to 65535, got 99999"]]
+        )
+      })
   )
 })

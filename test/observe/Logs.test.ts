@@ -400,6 +400,24 @@ describe("Logs.layer", () => {
   })
 })
 
+describe("withoutFacts", () => {
+  it.effect("R-505 leaves out what Logs tells, and nothing else", () => {
+    const ear = hearing()
+    const talks = worker("one", () => Effect.as(Effect.logInfo("thinking"), "done"))
+    const loggers = Logger.layer([Logs.withoutFacts(ear.logger), ear.logger])
+    return Effect.gen(function* () {
+      yield* Run.start(desk([talks], [task("a")]), start)
+      const facts = ear.records.filter(({ fields }) => fields["event.name"] !== undefined)
+      const others = ear.records.filter(({ fields }) => fields["event.name"] === undefined)
+      assert.strictEqual(facts.length, 3)
+      assert.deepStrictEqual(
+        others.map(({ message }) => message),
+        ["thinking", "thinking"]
+      )
+    }).pipe(Effect.provide(Layer.mergeAll(Logs.layer({ tree: false }), loggers, Journal.layerMemory)))
+  })
+})
+
 describe("Logs of trees", () => {
   it.effect("R-505 the tree of a desk is told by the same rules: a domain that gives up", () => {
     const ear = hearing()

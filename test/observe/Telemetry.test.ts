@@ -4,6 +4,7 @@ import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Telemetry } from "espalier/observe"
 import { Dependency, Observer, Run } from "espalier/run"
+import { Fake } from "espalier/testing"
 
 import { calls, delivers, deskWith, Search, search, started } from "../agent/agents.ts"
 import { withNetwork } from "../fixtures/real.ts"
@@ -154,6 +155,53 @@ describe("Telemetry.layer", () => {
       const env = inEnvironment({ ESPALIER_METRICS_PORT: port })
       const error = yield* Effect.flip(Effect.provide(Effect.provide(Effect.void, Telemetry.layerConfig()), env))
       assert.strictEqual(error._tag, "ConfigError")
+      assert.match(error.message, expected)
+    })
+  )
+
+  it.effect.each([
+    ["always_on", undefined, 20],
+    ["parentbased_always_off", undefined, 0],
+    ["traceidratio", "0.5", [5, 15]],
+    ["parentbased_traceidratio", "1", 20]
+  ] as const)(
+    "R-501 of runs that OTEL_TRACES_SAMPLER %s with %s lets through there are traces",
+    ([sampler, arg, expected]) => {
+      const { layer, spans } = collecting()
+      const env = {
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://127.0.0.1:1/v1/traces",
+        OTEL_TRACES_SAMPLER: sampler,
+        ...(arg === undefined ? {} : { OTEL_TRACES_SAMPLER_ARG: arg })
+      }
+      return Effect.gen(function* () {
+        for (let n = 0; n < 20; n++) {
+          yield* Run.start(desk([Fake.worker("one", { otherwise: "a" })], [task("a")]), { ...r1, id: `r${n}` })
+        }
+        const kept = spans.filter(({ name, sampled }) => name === "espalier.segment" && sampled).length
+        if (typeof expected === "number") assert.strictEqual(kept, expected)
+        else assert.isTrue(kept > expected[0] && kept < expected[1], String(kept))
+      }).pipe(
+        Effect.provide([Telemetry.layerConfig(), layer, Journal.layerMemory]),
+        Effect.provide(inEnvironment(env)),
+        ownMetrics
+      )
+    }
+  )
+
+  it.effect.each([
+    [
+      { OTEL_TRACES_SAMPLER: "jaeger_remote" },
+      /OTEL_TRACES_SAMPLER must be one of always_on, always_off, traceidratio/
+    ],
+    [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "2" }, /OTEL_TRACES_SAMPLER_ARG must be .* got 2/],
+    [
+      { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
+      /OTEL_EXPORTER_OTLP_PROTOCOL must be .* got grpc: nothing here speaks gRPC/
+    ]
+  ] as const)("R-501 what cannot be done is refused: %j", ([more, expected]) =>
+    Effect.gen(function* () {
+      const env = inEnvironment({ ...endpoint, ...more })
+      const error = yield* Effect.flip(Effect.provide(Effect.provide(Effect.void, Telemetry.layerConfig()), env))
       assert.match(error.message, expected)
     })
   )

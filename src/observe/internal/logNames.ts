@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+import type * as Logger from "effect/Logger"
+import * as References from "effect/References"
 
 /**
  * What a log record says beside its message, by name.
@@ -54,3 +56,9 @@ export const given = (fields: Fields): Fields => {
 }
 
 export { domainOf } from "../../agent/internal/meterRows.ts"
+
+/** Whether a record is one of those that espalier tells of runs and trees. */
+export const isFact = ({ fiber }: Pick<Logger.Options<unknown>, "fiber">): boolean => {
+  const event = fiber.getRef(References.CurrentLogAnnotations)[eventName]
+  return typeof event === "string" && event.startsWith("espalier.")
+}

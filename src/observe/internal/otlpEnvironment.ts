@@ -74,7 +74,13 @@ const signalOf = (signal: Signal, options: Options): Read<false | SignalOptions>
     }
   })
 
-const protocols = (name: string) => Config.Literals(["http/json", "http/protobuf"], name)
+/** What there is no exporter for is named as such: it may be there for other programs. */
+const protocolOf = (name: string): Read<"http/json" | "http/protobuf" | undefined> =>
+  Effect.gen(function* () {
+    const text = (yield* variable(name, Config.String))?.trim()
+    if (text === undefined || text === "http/json" || text === "http/protobuf") return text
+    return yield* refuse(`${name} must be http/json or http/protobuf, got ${text}: nothing here speaks gRPC`)
+  })
 const compressions = (name: string) => Config.Literals(["gzip", "none"], name)
 const temporalities = (name: string) => Config.Literals(["cumulative", "delta"], name)
 
@@ -87,7 +93,7 @@ const merged = (options: Options): Read<Options> =>
       endpoint: options.endpoint ?? (yield* variable("OTEL_EXPORTER_OTLP_ENDPOINT", Config.String)),
       headers: options.headers ?? (yield* list("OTEL_EXPORTER_OTLP_HEADERS")),
       timeout: options.timeout ?? (yield* millis("OTEL_EXPORTER_OTLP_TIMEOUT")),
-      protocol: options.protocol ?? (yield* variable("OTEL_EXPORTER_OTLP_PROTOCOL", protocols)),
+      protocol: options.protocol ?? (yield* protocolOf("OTEL_EXPORTER_OTLP_PROTOCOL")),
       compression: options.compression ?? (yield* variable("OTEL_EXPORTER_OTLP_COMPRESSION", compressions)),
       temporality:
         options.temporality ?? (yield* variable("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", temporalities)),
@@ -111,6 +117,28 @@ const merged = (options: Options): Read<Options> =>
   })
 
 const isDisabled = Effect.map(variable("OTEL_SDK_DISABLED", Config.Boolean), (disabled) => disabled === true)
+
+/** Whether the environment says what the service is called. */
+export const namesService: Read<boolean> = Effect.gen(function* () {
+  if ((yield* variable("OTEL_SERVICE_NAME", Config.String)) !== undefined) return true
+  return (yield* list("OTEL_RESOURCE_ATTRIBUTES"))?.["service.name"] !== undefined
+})
+
+const samplers = ["always_on", "always_off", "traceidratio"] as const
+
+/** Of which share of all runs there are traces, where the environment says so. */
+export const sampledShare: Read<number | undefined> = Effect.gen(function* () {
+  const name = yield* variable("OTEL_TRACES_SAMPLER", Config.String)
+  if (name === undefined) return undefined
+  const sampler = samplers.find((known) => known === name.trim().replace(/^parentbased_/, ""))
+  if (sampler === undefined) {
+    return yield* refuse(`OTEL_TRACES_SAMPLER must be one of ${samplers.join(", ")}, also with parentbased_ before it`)
+  }
+  if (sampler !== "traceidratio") return sampler === "always_on" ? 1 : 0
+  const share = (yield* variable("OTEL_TRACES_SAMPLER_ARG", Config.Finite)) ?? 1
+  if (share >= 0 && share <= 1) return share
+  return yield* refuse(`OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, got ${share}`)
+})
 
 /** Which signals the environment has sent somewhere. */
 export const sentSignals: Read<ReadonlySet<Signal>> = Effect.gen(function* () {
