@@ -27,7 +27,7 @@ const formatted = (name: string, text: string): readonly [name: string, text: st
 const files = [
   formatted("metrics.md", page(Metrics.catalog, Metrics.unmeasured)),
   formatted("alerts.yml", rules()),
-  formatted("grafana.json", dashboard(Metrics.catalog))
+  formatted("grafana.json", dashboard())
 ]
 
 const check = process.argv.includes("--check")

@@ -87,6 +87,21 @@ console.log(
   const modules = globSync("**/*.js", { cwd: join(installed, "dist") })
   const outside = modules.filter((path) => !/(^|\/)internal\/|^cli\/|^index\.js$/.test(path))
   const names = outside.map((path) => `espalier/${path.replaceAll("\\", "/").replace(/(\/index)?\.js$/, "")}`)
+
+  // What a module says of itself stands in its types, too: the compiler drops it together with an import that only the code needs.
+  const silent = outside
+    .map((path) => path.slice(0, -".js".length))
+    .filter((path) => {
+      const [, head] =
+        /^(?:\/\/.*\n)*(\/\*\*[^]*?\*\/\n)/.exec(readFileSync(join(installed, "src", `${path}.ts`), "utf8")) ?? []
+      return head === undefined || !readFileSync(join(installed, "dist", `${path}.d.ts`), "utf8").startsWith(head)
+    })
+  if (silent.length > 0) {
+    throw new Error(
+      `no empty line after the first comment, or none at all, so that the types lack it: ${silent.join(", ")}`
+    )
+  }
+
   writeFileSync(
     join(project, "all.mjs"),
     `const lacking = []

@@ -20,6 +20,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Net from "node:net"
 
 import * as Effect from "effect/Effect"

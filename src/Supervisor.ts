@@ -35,6 +35,7 @@
  * @see https://www.erlang.org/doc/apps/stdlib/supervisor.html
  * @since 0.1.0
  */
+
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

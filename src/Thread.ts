@@ -39,6 +39,7 @@
  *
  * @since 0.1.0
  */
+
 import { parentPort } from "node:worker_threads"
 
 let stopping = false

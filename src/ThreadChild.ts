@@ -33,6 +33,7 @@
  *
  * @since 0.1.0
  */
+
 import { fileURLToPath } from "node:url"
 import { type ResourceLimits, Worker } from "node:worker_threads"
 

@@ -1,7 +1,7 @@
 /** The alerts that go with the metrics: rules of Prometheus, and what each of them means. */
+import type { SemConv } from "espalier/observe"
 
-/** A metric of the catalogue as Prometheus knows it. */
-export const prometheus = (name: string): string => name.replaceAll(".", "_")
+import { asked, asksFor, profilesOf } from "./profiles.ts"
 
 /** A rule that records what others are made of. */
 export interface Recording {
@@ -31,6 +31,13 @@ export const assumed = {
   deadlineSeconds: 72 * 3600
 } as const
 
+/**
+ * By how much a counter rose. What was not there a window ago counts as a whole: `increase` alone does not see the first event, with
+ * which a series comes up at 1.
+ */
+const rose = (by: string, counter: string, window: string): string =>
+  `sum${by === "" ? "" : ` by (${by})`} ((${counter} unless ${counter} offset ${window}) or increase(${counter}[${window}]))`
+
 const evaluations = "espalier_routing_evaluations"
 const cells = `sum by (espalier_supervisor, espalier_routing_label_source, espalier_routing_predicted, espalier_routing_expected) (increase(${evaluations}[14d]))`
 const same = "espalier_supervisor, espalier_routing_label_source"
@@ -39,6 +46,8 @@ const asWorker = (expr: string, label: string): string =>
 const predicted = `sum by (${same}, espalier_routing_predicted) (increase(${evaluations}[14d]))`
 const expected = `sum by (${same}, espalier_routing_expected) (increase(${evaluations}[14d]))`
 const diagonal = `${cells} and on (${same}, espalier_routing_predicted, espalier_routing_expected) label_replace(${predicted}, "espalier_routing_expected", "$1", "espalier_routing_predicted", "(.+)")`
+
+const tokensOfModel = (metric: string): string => `sum by (gen_ai_request_model) (rate(${metric}[1h]))`
 
 export const recordings: ReadonlyArray<Recording> = [
   {
@@ -108,7 +117,7 @@ export const recordings: ReadonlyArray<Recording> = [
   },
   {
     record: "espalier:cache_share:1h",
-    expr: "sum by (gen_ai_request_model) (rate(gen_ai_client_inference_usage_cache_read_input_tokens[1h])) / sum by (gen_ai_request_model) (rate(gen_ai_client_inference_usage_input_tokens[1h]))",
+    expr: `${asked("cacheReadTokens", tokensOfModel)} / ${asked("inputTokens", tokensOfModel)}`,
     about: "share of the input of a model that came out of its cache"
   }
 ]
@@ -217,7 +226,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierLoopStopped",
     section: "Loops and retries",
     severity: "warn",
-    expr: 'sum by (espalier_workflow_type) (increase(espalier_loop_detections{espalier_loop_action="stopped"}[15m])) > 0',
+    expr: `${rose("espalier_workflow_type", 'espalier_loop_detections{espalier_loop_action="stopped"}', "15m")} > 0`,
     for: "0m",
     means: "work went round in circles and was stopped",
     act: "the audit of the run says who with whom"
@@ -235,7 +244,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierEffectRepeated",
     section: "Loops and retries",
     severity: "page",
-    expr: 'sum by (gen_ai_tool_name) (increase(espalier_tool_duplicate_calls{espalier_dedup="executed"}[15m])) > 0',
+    expr: `${rose("gen_ai_tool_name", 'espalier_tool_duplicate_calls{espalier_dedup="executed"}', "15m")} > 0`,
     for: "0m",
     means: "an effect was begun again under the same key",
     act: "right where its host knows the key; find out whether it does"
@@ -262,7 +271,10 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierWindowExceeded",
     section: "Context window",
     severity: "page",
-    expr: 'sum by (gen_ai_request_model) (increase(gen_ai_client_inference_duration_count{error_type="oversized"}[10m])) > 0',
+    expr: asked(
+      "inferenceDuration",
+      (metric) => `${rose("gen_ai_request_model", `${metric}_count{error_type="oversized"}`, "10m")} > 0`
+    ),
     for: "0m",
     means: "a provider refused a prompt as too long",
     act: "correct the size of the window that the agent was given"
@@ -361,7 +373,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierDecisionForged",
     section: "People",
     severity: "page",
-    expr: 'sum (increase(espalier_review_conflicts{espalier_review_conflict="digest_mismatch"}[15m])) > 0',
+    expr: `${rose("", 'espalier_review_conflicts{espalier_review_conflict="digest_mismatch"}', "15m")} > 0`,
     for: "0m",
     means: "somebody decided on something that was never shown",
     act: "a case for security: see the audit of the run"
@@ -388,7 +400,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierGaveUp",
     section: "Supervision",
     severity: "page",
-    expr: "sum by (espalier_supervisor, espalier_escalation_target) (increase(espalier_supervisor_escalations[15m])) > 0",
+    expr: `${rose("espalier_supervisor, espalier_escalation_target", "espalier_supervisor_escalations", "15m")} > 0`,
     for: "0m",
     means: "a supervisor gave up; with `root_stop` the tree is over",
     act: "what is below it is down: the log has the cause"
@@ -397,7 +409,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierCrashLoop",
     section: "Supervision",
     severity: "warn",
-    expr: 'sum by (espalier_node_kind) (increase(espalier_supervisor_child_lifetime_bucket{le="1",espalier_exit_reason="error"}[10m])) > 3',
+    expr: `${rose("espalier_node_kind", 'espalier_supervisor_child_lifetime_bucket{le="1",espalier_exit_reason="error"}', "10m")} > 3`,
     for: "0m",
     means: "children of a kind live for less than a second",
     act: "they fail at once: configuration, or what they depend on"
@@ -415,7 +427,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierBreakerFlaps",
     section: "Supervision",
     severity: "warn",
-    expr: "sum by (espalier_breaker_name) (increase(espalier_breaker_transitions[10m])) > 4",
+    expr: `${rose("espalier_breaker_name", "espalier_breaker_transitions", "10m")} > 4`,
     for: "0m",
     means: "a breaker changes its state more than four times in ten minutes",
     act: "the probe succeeds and what follows does not: a limit of the rate?"
@@ -451,7 +463,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierDeadLetters",
     section: "Supervision",
     severity: "warn",
-    expr: "sum by (espalier_node_kind_path, espalier_deadletter_reason) (increase(espalier_deadletter_messages[15m])) > 0",
+    expr: `${rose("espalier_node_kind_path, espalier_deadletter_reason", "espalier_deadletter_messages", "15m")} > 0`,
     for: "0m",
     means: "messages were not handled",
     act: "see by reason"
@@ -460,7 +472,7 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierRunQuarantined",
     section: "Outcomes",
     severity: "page",
-    expr: 'sum by (espalier_workflow_type) (increase(espalier_run_suspensions{espalier_run_suspend_reason=~"quarantined|version_mismatch"}[15m])) > 0',
+    expr: `${rose("espalier_workflow_type", 'espalier_run_suspensions{espalier_run_suspend_reason=~"quarantined|version_mismatch"}', "15m")} > 0`,
     for: "0m",
     means: "a run cannot be trusted to go on, or its desk has changed under it",
     act: "`espalier runs` has it with the reason; it goes on when somebody says so"
@@ -514,12 +526,23 @@ export const alerts: ReadonlyArray<Alert> = [
     alert: "EspalierTelemetryDropped",
     section: "Telemetry",
     severity: "warn",
-    expr: "sum by (espalier_telemetry_signal, espalier_telemetry_reason) (increase(espalier_telemetry_dropped[15m])) > 0",
+    expr: `${rose("espalier_telemetry_signal, espalier_telemetry_reason", "espalier_telemetry_dropped", "15m")} > 0`,
     for: "0m",
     means: "something was not counted, or not under its own name",
     act: "`cardinality`: an attribute has too many values; `slow_reader`: the process has too much to do"
   }
 ]
+
+/** An expression with those of the recordings that it asks for. */
+const whole = (expr: string): string =>
+  [expr, ...recordings.filter(({ record }) => expr.includes(record)).map((each) => each.expr)].join(" ; ")
+
+/** The profiles in which a rule has data. */
+export const profilesOfRule = ({ expr }: { readonly expr: string }): ReadonlyArray<SemConv.Profile> =>
+  profilesOf(whole(expr))
+
+/** Whether a rule asks for a metric, itself or by what is recorded. */
+export const ruleAsksFor = ({ expr }: { readonly expr: string }, name: string): boolean => asksFor(whole(expr), name)
 
 /** What is derived when somebody asks, and not a metric itself. */
 export const derived: ReadonlyArray<{ readonly what: string; readonly expr: string }> = [

@@ -1,7 +1,8 @@
 /** A dashboard of Grafana with a panel for each metric, in the order of the catalogue. */
-import type { Metrics } from "espalier/observe"
+import { Metrics, SemConv } from "espalier/observe"
 
-import { derived, prometheus } from "./alerts.ts"
+import { derived } from "./alerts.ts"
+import { measured, profilesOf, prometheus } from "./profiles.ts"
 
 interface Target {
   readonly expr: string
@@ -35,6 +36,33 @@ const targetsOf = (entry: Metrics.Entry): ReadonlyArray<Target> => {
   }
 }
 
+/** What is asked of each name that a metric has, beside each other: one of them has data. */
+const targetsOfAll = (entries: ReadonlyArray<Metrics.Entry>): ReadonlyArray<Target> => {
+  const [first = [], ...others] = entries.map(targetsOf)
+  return first.map(({ expr, legendFormat }, index) => ({
+    expr: [expr, ...others.map((targets) => targets[index]?.expr)].join(" or "),
+    legendFormat
+  }))
+}
+
+/** The metrics of all profiles, each once, by all names that it has. The conventions are last, in the order of their list. */
+const panelled = (): ReadonlyArray<ReadonlyArray<Metrics.Entry>> => {
+  const catalogs = SemConv.Profiles.map((profile) => ({ profile, catalog: Metrics.catalogOf(profile) }))
+  const conventions = measured.map(({ nameIn }) => {
+    const entries = catalogs.flatMap(({ catalog, profile }) => catalog.filter(({ name }) => name === nameIn(profile)))
+    return entries.filter(({ name }, index) => entries.findIndex((each) => each.name === name) === index)
+  })
+  const names = new Set(conventions.flat().map(({ name }) => name))
+  return [...Metrics.catalog.filter(({ name }) => !names.has(name)).map((entry) => [entry]), ...conventions]
+}
+
+const aboutOf = ({ description, name }: Metrics.Entry): string => {
+  const profiles = profilesOf(prometheus(name))
+  const known = measured.find(({ nameIn }) => SemConv.Profiles.some((profile) => nameIn(profile) === name))
+  const isEverywhere = SemConv.Profiles.every((profile) => known === undefined || known.nameIn(profile) !== undefined)
+  return isEverywhere ? description : `${description}. Only with the profile ${profiles.join(", ")}`
+}
+
 /** A unit of ours as Grafana names it. */
 const unitOf = ({ instrument, unit }: Metrics.Entry): string =>
   unit === "s"
@@ -66,7 +94,8 @@ const panel = (
 })
 
 /** The dashboard as the text of a file. */
-export const dashboard = (catalog: ReadonlyArray<Metrics.Entry>): string => {
+export const dashboard = (): string => {
+  const all = panelled()
   const panels: Array<object> = []
   let id = 0
   let y = 0
@@ -87,13 +116,17 @@ export const dashboard = (catalog: ReadonlyArray<Metrics.Entry>): string => {
           panel((id += 1), at, what, what, "short", [{ expr, legendFormat: "" }])
     )
   )
-  for (const section of new Set(catalog.map((entry) => entry.section))) {
-    const entries = catalog.filter((entry) => entry.section === section)
+  for (const section of new Set(Metrics.catalog.map((entry) => entry.section))) {
+    const found = all.flatMap((entries) => {
+      const [first] = entries
+      return first?.section === section ? [{ first, entries }] : []
+    })
     rows(
       section,
-      entries.map(
-        (entry) => (at) => panel((id += 1), at, entry.name, entry.description, unitOf(entry), targetsOf(entry))
-      )
+      found.map(({ entries, first }) => (at) => {
+        const title = entries.map(({ name }) => name).join(" or ")
+        return panel((id += 1), at, title, aboutOf(first), unitOf(first), targetsOfAll(entries))
+      })
     )
   }
   const board = {

@@ -83,6 +83,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as Tool from "effect/ai/Tool"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

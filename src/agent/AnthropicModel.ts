@@ -48,6 +48,7 @@
  * @see https://platform.claude.com/docs/en/api/messages
  * @since 0.1.0
  */
+
 import { Anthropic } from "@anthropic-ai/sdk"
 import type { MessageCountTokensParams, MessageCreateParamsStreaming } from "@anthropic-ai/sdk/resources/messages"
 import * as AiError from "effect/ai/AiError"

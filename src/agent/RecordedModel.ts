@@ -45,6 +45,7 @@
  *
  * @since 0.1.0
  */
+
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Model from "effect/ai/Model"

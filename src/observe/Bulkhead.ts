@@ -43,6 +43,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

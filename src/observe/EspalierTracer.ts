@@ -66,6 +66,7 @@
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  * @since 0.1.0
  */
+
 import type * as Response from "effect/ai/Response"
 import * as Telemetry from "effect/ai/Telemetry"
 import * as Config from "effect/Config"
@@ -81,7 +82,7 @@ import { Given } from "../run/internal/given.ts"
 import { worker, type OnContent } from "./internal/captured.ts"
 import { decorate, inferenceOf } from "./internal/decorating.ts"
 import { dropped } from "./internal/drops.ts"
-import { captures, type Capture } from "./internal/genAiScope.ts"
+import { captures, Decoration, type Capture } from "./internal/genAiScope.ts"
 import { messagesOf } from "./internal/messages.ts"
 import { variable } from "./internal/variable.ts"
 import * as SemConv from "./SemConv.ts"
@@ -197,8 +198,9 @@ export const transformer: Telemetry.SpanTransformer = ({ prompt, response, span,
  *
  * **Details**
  *
- * Provide it over the layer of a tracer: it takes the one that is around when it is built. It owns a fiber that tells content, which
- * ends with it.
+ * - Provide it over the layer of a tracer: it takes the one that is around when it is built. In runs that are traced by {@link Tracing}
+ *   that does not matter: there it is whichever tracer is around the run.
+ * - It owns a fiber that tells content, which ends with it.
  *
  * **Gotchas**
  *
@@ -213,22 +215,30 @@ export const layer = (options: Options = {}): Layer.Layer<Telemetry.CurrentSpanT
   return Layer.effectContext(
     Effect.gen(function* () {
       const inner = yield* Tracer.Tracer
+      const own = Context.get(Context.empty(), Tracer.Tracer)
       const outer = yield* Effect.serviceOption(Telemetry.CurrentSpanTransformer)
       const take = yield* worker({ ...content, names, onContent })
       const settings = {
         names,
         onSpan,
         safe,
+        limit: content.limit,
         take,
         hooked: onContent !== undefined,
         capture: capture ?? (yield* level) ?? "none"
       }
-      return Context.make(Tracer.Tracer, decorate(inner, settings)).pipe(
-        Context.add(Telemetry.CurrentSpanTransformer, (told) => {
-          transformer(told)
-          if (Option.isSome(outer)) outer.value(told)
-        })
-      ) as Context.Context<Telemetry.CurrentSpanTransformer>
+      const decorated = new WeakMap<Tracer.Tracer, Tracer.Tracer>()
+      const decoration = (tracer: Tracer.Tracer): Tracer.Tracer => {
+        const known = decorated.get(tracer) ?? decorate(tracer, settings)
+        decorated.set(tracer, known)
+        return known
+      }
+      const services = Context.make(Telemetry.CurrentSpanTransformer, (told: Parameters<typeof transformer>[0]) => {
+        transformer(told)
+        if (Option.isSome(outer)) outer.value(told)
+      }).pipe(Context.add(Decoration, { decorate: decoration, tellsTools: onSpan }))
+      // Effect's own, which tells nobody, is left to whoever has another one.
+      return inner === own ? services : Context.add(services, Tracer.Tracer, decoration(inner))
     })
   )
 }

@@ -14,10 +14,12 @@
  * **Details**
  *
  * - A record has `event.name`, and where they apply `run_id`, `task`, `worker`, `domain`, `dispatch`, `attempt`, `latency_ms`,
- *   `tokens`, `cost`, `input_size` and `output_size` (bytes of JSON), `outcome`, `error` (its `kind` and `reason`),
+ *   `tokens`, `cost`, `estimated`, `input_size` and `output_size` (bytes of JSON), `outcome`, `error` (its `kind` and `reason`),
  *   `error.type`, `trace_id` and `span_id`. They are annotations, which each logger writes in its own way.
  * - `input_size` is that of a run where it began, of an effect where it is intended, and of an order where it is given and where it is
  *   reported; orders of old journals do not say it.
+ * - `estimated` is `true` of a call of which the provider did not say what it used, as one that crashed: `tokens` and `cost` are what
+ *   was set aside for it. Those of an order have such calls in them, and do not say so.
  * - `latency_ms` of an order leaves out the time in which it waited for people, or nobody carried the run out.
  * - What workers log themselves (`Effect.log`) gets `run_id`, `task`, `worker` and `attempt`, too, and the level of its place.
  * - Levels are said by place. A worker counts before its domain, its domain before its desk, a name before a pattern.
@@ -76,6 +78,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

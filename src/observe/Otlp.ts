@@ -24,7 +24,9 @@
  *
  * **Gotchas**
  *
- * - A span is sent when it has ended. One that is open when the process is killed is lost. One that is not sampled is not sent.
+ * - A span is sent when it has ended, with others, after the `interval` of its signal. What is open when the process is killed is lost,
+ *   and so is what has ended since spans were sent last. The anchor of a segment is sent at once, at most every 100 milliseconds. One
+ *   that is not sampled is not sent.
  * - Metrics are totals: a newer snapshot takes the place of one that waits, and nothing is missed. With `temporality: "delta"`
  *   what is dropped is missing from the sums.
  * - Programs with the SDK of OpenTelemetry have no need of this layer: `NodeSdk` of `@effect/opentelemetry` gives its tracer,

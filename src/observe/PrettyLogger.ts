@@ -38,6 +38,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import type * as Fiber from "effect/Fiber"

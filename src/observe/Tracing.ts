@@ -24,7 +24,9 @@
  *
  * **Gotchas**
  *
- * It makes the spans of runs; {@link EspalierTracer} gives those of models their names.
+ * - It makes the spans of runs; {@link EspalierTracer} gives those of models their names.
+ * - An anchor is over once the journal says that the run is carried out, and is sent when its exporter sends: by `Otlp`, as soon as
+ *   there is a collector that takes it. To that of a process which was killed before, `recovers` leads nowhere.
  *
  * **Example** (The spans of a run)
  *
@@ -64,6 +66,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -78,9 +81,10 @@ import { Given } from "../run/internal/given.ts"
 import { traceOf } from "../run/internal/observing.ts"
 import * as Observer from "../run/Observer.ts"
 import { dropped } from "./internal/drops.ts"
-import { GenAiScope } from "./internal/genAiScope.ts"
+import { Decoration, GenAiScope } from "./internal/genAiScope.ts"
 import { isSpan } from "./internal/guard.ts"
-import { type Fields, type Op, SpanPlan } from "./internal/spanPlan.ts"
+import type { Fields, Op } from "./internal/spanOps.ts"
+import { SpanPlan } from "./internal/spanPlan.ts"
 import { isAmong } from "./internal/spanSegments.ts"
 import * as Traceparent from "./internal/traceparent.ts"
 import { defaultProfile, espalier, names, Profiles, type Profile } from "./SemConv.ts"
@@ -126,6 +130,13 @@ const parse = (trace: string | undefined): Tracer.ExternalSpan | undefined => {
 }
 
 const given = new Given("Tracing.layer")
+
+/** The tracer of a run: the one around it, decorated where that is wanted. */
+const tracerOf = (context: Context.Context<never>): Tracer.Tracer => {
+  const tracer = Context.get(context, Tracer.Tracer)
+  const decoration = Context.get(context, Decoration)
+  return decoration === undefined ? tracer : decoration.decorate(tracer)
+}
 
 /** Makes and ends spans as a plan says. What a tracer throws costs what it was told then, and nothing else. */
 class Spans {
@@ -179,7 +190,7 @@ class Spans {
     const outer = op.within === undefined ? around : parse(op.within)
     const parent = op.parent === undefined ? outer : (this.get(op.parent) ?? outer)
     this.unmade.set(op.id, op.parent)
-    const span: unknown = Context.get(context, Tracer.Tracer).span({
+    const span: unknown = tracerOf(context).span({
       name: op.name,
       parent: Option.fromUndefinedOr(parent),
       annotations: Context.empty(),
@@ -196,6 +207,12 @@ class Spans {
     this.unmade.delete(op.id)
     this.made.set(op.id, span)
     this.tell(op.attributes, span, context)
+  }
+
+  /** Shows a span content, of which it takes what may be told. It is one of a decorated tracer. */
+  content(id: string, key: string, value: unknown, context: Context.Context<never>): void {
+    const span = this.made.get(id)
+    if (value !== undefined) this.guarded(context, () => span?.attribute(key, value))
   }
 
   private tell(attributes: Fields, span: Tracer.Span | undefined, context: Context.Context<never>): void {
@@ -232,7 +249,7 @@ export const make = (options: Options = {}): Observer.Observer => {
       return false
     }
   }
-  const { attributes } = names(profile)
+  const { attributes, content } = names(profile)
   return {
     attend: (run): Observer.Attendance => {
       const plan = new SpanPlan(run, attributes, { most, mode, kept: isKept(run) })
@@ -256,15 +273,26 @@ export const make = (options: Options = {}): Observer.Observer => {
             const { agent, id, ops, within } = plan.work(work)
             spans.do(ops, fiber?.cache.span, context)
             const span = spans.get(within)
+            const decoration = Context.get(context, Decoration)
+            const tells = work._tag === "Tool" && decoration?.tellsTools === true
+            if (tells) spans.content(id, content.toolCallArguments, work.params, context)
             const over = Effect.onExit(effect, (exit) =>
               Effect.sync(() => {
+                if (tells && Exit.isSuccess(exit)) spans.content(id, content.toolCallResult, exit.value, context)
                 const now = Context.get(context, Clock.Clock).currentTimeMillisUnsafe()
                 spans.do(plan.done(work, id, ended(exit), now), undefined, context)
               })
             )
-            const scoped =
-              agent === undefined ? over : Effect.updateService(over, GenAiScope, (scope) => ({ ...scope, agent, run }))
-            return span === undefined ? scoped : Effect.provideService(scoped, Tracer.ParentSpan, span)
+            if (agent === undefined && span === undefined && decoration === undefined) return over
+            return Effect.updateContext(over, (outer) => {
+              const scoped =
+                agent === undefined
+                  ? outer
+                  : Context.add(outer, GenAiScope, { ...Context.get(outer, GenAiScope), agent, run })
+              const decorated =
+                decoration === undefined ? scoped : Context.add(scoped, Tracer.Tracer, tracerOf(context))
+              return span === undefined ? decorated : Context.add(decorated, Tracer.ParentSpan, span)
+            })
           }),
         end: () => spans.do(plan.end())
       }

@@ -39,6 +39,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"

@@ -57,6 +57,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"

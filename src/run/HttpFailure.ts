@@ -39,6 +39,7 @@
  * @see https://www.rfc-editor.org/rfc/rfc9110#name-retry-after
  * @since 0.1.0
  */
+
 import * as DateTime from "effect/DateTime"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"

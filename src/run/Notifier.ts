@@ -68,6 +68,7 @@
  * @see https://www.standardwebhooks.com
  * @since 0.1.0
  */
+
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"

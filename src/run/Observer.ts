@@ -108,7 +108,7 @@ export interface Beginning {
  *
  * **Details**
  *
- * - `account`: an account of its budget, as `Budget` names them, after these events.
+ * - `account`: an account of its budget, as `Budget` names them, after these events: a copy, which is frozen.
  *
  * @category models
  * @since 0.1.0
@@ -143,7 +143,7 @@ export interface Ended {
  * - `Attempt`: one try of a dispatch. `waitMillis`: how long it has waited for a free member of the worker's pool.
  * - `Choice`: somebody is asked for a route or a plan. `candidates`: how many could be chosen, where that is known.
  * - `Tool`: a model's call of a tool that is made; one that is recorded is not made again. `call`: its id, which the model gave it.
- *   `of`: the try that it is made in.
+ *   `params`: its arguments as the model gave them, which may be anything. `of`: the try that it is made in.
  * - `Decision`: somebody says what is to become of a review.
  *
  * @category models
@@ -162,6 +162,7 @@ export type Work =
       readonly _tag: "Tool"
       readonly tool: string
       readonly call: string
+      readonly params?: unknown
       readonly description?: string | undefined
       readonly of?: Attempt | undefined
     }

@@ -38,6 +38,7 @@
  *
  * @since 0.1.0
  */
+
 import * as Predicate from "effect/Predicate"
 import * as EffectResult from "effect/Result"
 import * as Schema from "effect/Schema"

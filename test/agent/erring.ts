@@ -1,13 +1,19 @@
 /** A desk of agents, as wide and as deep as one likes, whose models err by the numbers. */
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { Agent, Models, ScriptedModel, ToolScope } from "espalier/agent"
 import { type Coordinator, Plan, type Worker } from "espalier/run"
 
 import { deskOf } from "../run/living.ts"
-import { Answer, search } from "./agents.ts"
+import { Answer, Search } from "./agents.ts"
 
 export const concurrency = 3
 const names = ["one", "two", "three"]
+
+/** Those at the same time end in another order than they began in. */
+const searching = ToolScope.tool(Search, {
+  handle: ({ query }) =>
+    query === "slow" ? Effect.delay(Effect.succeed([query]), "2 seconds") : Effect.succeed([query])
+})
 
 /** Tasks of tasks, so wide and so deep. */
 const nested = (wide: number, deep: number): ReadonlyArray<Coordinator.Task<string>> =>
@@ -27,6 +33,7 @@ export const world = (picks: ReadonlyArray<number>, wide: number, deep: number) 
     receipts.push(usage.inputTokens + usage.outputTokens)
     return step(usage)
   }
+  const both = ["slow", "fast"].map((query) => ({ name: "search", params: { query } }))
   const delivery = { name: "deliver", params: { output: { answer: "yes" }, confidence: 0.9 } }
   const next = (): ScriptedModel.Step => {
     const pick = picks[begun++ % picks.length]!
@@ -40,8 +47,9 @@ export const world = (picks: ReadonlyArray<number>, wide: number, deep: number) 
       case 3:
         return answered((usage) => ScriptedModel.text("hm", { usage }))
       case 4:
-      case 5:
         return answered((usage) => ScriptedModel.tools([{ name: "search", params: { query: "x" } }], { usage }))
+      case 5:
+        return answered((usage) => ScriptedModel.tools(both, { usage }))
       default:
         return ScriptedModel.slow(
           "1 second",
@@ -65,7 +73,7 @@ export const world = (picks: ReadonlyArray<number>, wide: number, deep: number) 
             output: Answer,
             models: models(),
             size: concurrency,
-            tools: ToolScope.make([search()])
+            tools: ToolScope.make([searching])
           }) as unknown as Worker.Worker<never>
       ),
       Plan.make(nested(wide, deep), { concurrency })

@@ -7,7 +7,7 @@ import { Delegation } from "espalier/observe"
 import { Dependency, Plan, Result, Review, Run, type RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
-import { calls, delivers, deskWith, Mail, search } from "../agent/agents.ts"
+import { calls, delivers, deskWith, Mail, search, Search } from "../agent/agents.ts"
 import { elapse, memory, task, worker } from "../run/desks.ts"
 import { deskOf, options, resume } from "../run/living.ts"
 import { killed } from "../run/outside.ts"
@@ -99,6 +99,28 @@ const reported = (
 })
 
 describe("Delegation", () => {
+  it.effect("R-501 D101 calls of one tool at the same time have an end each, in whatever order they end", () => {
+    const handle = ({ query }: { readonly query: string }) =>
+      Effect.delay(Effect.succeed([query]), query === "slow" ? "2 seconds" : "1 second")
+    const script = ScriptedModel.make(
+      [calls(["search", { query: "slow" }], ["search", { query: "fast" }]), delivers("found")],
+      { model: "m" }
+    )
+    const built = deskWith(script, { tools: ToolScope.make([ToolScope.tool(Search, { handle })]) as never })
+    return Effect.gen(function* () {
+      yield* elapse(Run.start(built, options), "1 minute")
+      const all = nodes(treeOf(yield* eventsOf("r1")))
+      const found = all.filter(({ kind }) => kind === "tool")
+      assert.deepStrictEqual(
+        found.map(({ endedAt, outcome, totals }) => [endedAt, outcome, totals?.toolCalls]),
+        [
+          [2_000, "ok", 1],
+          [1_000, "ok", 1]
+        ]
+      )
+    }).pipe(Effect.provide(priced))
+  })
+
   it.effect("R-501 has orders, their attempts and the tasks of tasks under their supervisors, with their times", () =>
     Effect.gen(function* () {
       const one = Fake.worker("one", {
@@ -137,6 +159,56 @@ describe("Delegation", () => {
       )
     }).pipe(memory)
   )
+
+  it("R-501 has every attempt, though a timer was early by the clock that the events have", () => {
+    const failed = (attempt: number, millis: number): RunEvent.RunEvent => ({
+      ...at(millis),
+      _tag: "AttemptFailed",
+      task: "a",
+      dispatch: "r1/a/1",
+      worker: "d.one",
+      attempt,
+      kind: "transient",
+      waitMillis: 1_000
+    })
+    const tree = treeOf([
+      started,
+      given("a"),
+      failed(1, 10),
+      failed(2, 1_009),
+      { ...reported("a", "accepted", 2_008), attempts: 3 } as RunEvent.RunEvent
+    ])
+    assert.deepStrictEqual(below(lines(tree), "d"), [
+      "delegate d.one 0..2008 accepted",
+      "  agent d.one #1 0..10 failed (transient recovered)",
+      "  agent d.one #2 1009..1009 failed (transient recovered)",
+      "  agent d.one #3 2008..2008 accepted"
+    ])
+    assert.strictEqual(nodes(tree).find(({ kind }) => kind === "delegate")?.attempts, 3)
+  })
+
+  it("R-501 has no attempt that had not begun when its order was called back", () => {
+    const order = { ...at(20), task: "a", dispatch: "r1/a/1", worker: "d.one" } as const
+    const waits: ReadonlyArray<RunEvent.RunEvent> = [
+      started,
+      given("a"),
+      { ...order, _tag: "AttemptFailed", attempt: 1, kind: "transient", waitMillis: 1_000 }
+    ]
+    const ends: ReadonlyArray<ReadonlyArray<RunEvent.RunEvent>> = [
+      [{ ...reported("a", "cancelled", 30), attempts: 2 } as RunEvent.RunEvent],
+      [
+        { ...order, _tag: "Recalled", reason: "deadline" },
+        { ...reported("a", "timed-out", 30), attempts: 2 } as RunEvent.RunEvent
+      ]
+    ]
+    for (const end of ends) {
+      const agents = nodes(treeOf([...waits, ...end])).filter(({ kind }) => kind === "agent")
+      assert.deepStrictEqual(
+        agents.map(({ attempt, outcome }) => [attempt, outcome]),
+        [[1, "failed"]]
+      )
+    }
+  })
 
   it.effect("R-501 has a segment for each time that somebody carried the run out, and a wait for people in none", () =>
     Effect.gen(function* () {

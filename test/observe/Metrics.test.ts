@@ -6,7 +6,7 @@ import { Actor, Child, Failure, Mailbox, Supervisor, Tree } from "espalier"
 import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Metrics, RoutingQuality } from "espalier/observe"
-import { Dependency, Office, Review, Run } from "espalier/run"
+import { Dependency, Office, Result, Review, Run } from "espalier/run"
 import { Fake } from "espalier/testing"
 import parsePrometheus from "parse-prometheus-text-format"
 
@@ -39,6 +39,36 @@ describe("layer", () => {
       assert.deepStrictEqual(yield* values("espalier.delegation.attempts"), { "desk d.one accepted true": 2 })
       assert.deepStrictEqual(yield* values("espalier.handoff.deliveries"), { "d.one d.one desk": 1 })
       assert.deepStrictEqual(yield* values("gen_ai.invoke_agent.duration"), { "d.one": 2 })
+    }).pipe(withMetrics())
+  )
+
+  it.effect("R-502 the share of each budget that was used is told once, when its run ends, whoever has begun it", () =>
+    Effect.gen(function* () {
+      const usage = { tokens: 250, cost: 2 }
+      const spends = Fake.worker("one", {
+        answers: [Result.completed("a", { usage }), Result.completed("b", { usage })]
+      })
+      const built = desk([spends], [task("a"), task("b", { needs: ["a"], after: "1 hour" })])
+      const limits = { tokens: 1_000, cost: 5, steps: 0 }
+      yield* Run.start(built, { ...r1, limits, waitFor: "1 minute" })
+      assert.deepStrictEqual(yield* values("espalier.budget.utilization"), {})
+      yield* TestClock.adjust("2 hours")
+      yield* Run.resume(built, "r1", { log: false })
+      const found = (yield* Metric.snapshot).flatMap((metric) =>
+        metric.id === "espalier.budget.utilization" && metric.type === "Histogram"
+          ? [
+              [
+                metric.attributes?.["espalier.budget.kind"],
+                metric.attributes?.["espalier.budget.scope"],
+                metric.state.sum
+              ]
+            ]
+          : []
+      )
+      assert.deepStrictEqual(found.toSorted(), [
+        ["cost", "run", 0.8],
+        ["tokens", "run", 0.5]
+      ])
     }).pipe(withMetrics())
   )
 
@@ -212,6 +242,20 @@ describe("people", () => {
     }).pipe(withMetrics())
   )
 
+  it.effect(
+    "R-502 the questions of a journal are read while a desk is open on it, and by nobody when it is closed",
+    () =>
+      Effect.gen(function* () {
+        yield* Run.start(risky(), r1)
+        yield* settle
+        assert.deepStrictEqual(yield* values("espalier.review.pending.count"), {})
+        assert.deepStrictEqual(yield* values("espalier.review.pending.age"), {})
+        yield* Office.open(risky(), { log: false })
+        yield* settle
+        assert.deepStrictEqual(yield* values("espalier.review.pending.count"), { action_approval: 1 })
+      }).pipe(withMetrics())
+  )
+
   it.effect("R-502 of a journal that cannot be read nothing is shown", () =>
     Effect.gen(function* () {
       const journal = yield* Journal.Journal
@@ -283,6 +327,27 @@ describe("desks", () => {
       const waits = (yield* Metric.snapshot).find(({ id }) => id === "espalier.pool.wait.duration")
       assert.deepInclude(waits?.state, { count: 4, sum: 3, max: 3 })
     }).pipe(withMetrics())
+  )
+
+  it.effect(
+    "R-502 the tasks of a desk are shown for as long as one of its runs is carried out, whichever ends first",
+    () =>
+      Effect.gen(function* () {
+        const told = [Deferred.makeUnsafe<void>(), Deferred.makeUnsafe<void>()]
+        let calls = 0
+        const busy = worker("one", () => Effect.as(Deferred.await(told[calls++]!), "done"), { size: 2 })
+        const office = yield* Office.open(desk([busy], [task("a")]), { log: false })
+        const first = yield* begin(Run.startIn(office, r1))
+        const second = yield* begin(Run.startIn(office, { ...r1, id: "r2" }))
+        const running = Effect.map(values("espalier.task.count"), (all) => all["desk running"])
+        assert.strictEqual(yield* running, 2)
+        Deferred.doneUnsafe(told[0]!, Effect.void)
+        yield* first.join
+        assert.strictEqual(yield* running, 1)
+        Deferred.doneUnsafe(told[1]!, Effect.void)
+        yield* second.join
+        assert.deepStrictEqual(yield* values("espalier.task.count"), {})
+      }).pipe(withMetrics())
   )
 
   it.effect("R-502 a breaker is in one state of three, and its changes are counted", () =>

@@ -628,6 +628,39 @@ describe("Otlp", () => {
     )
   })
 
+  describe("anchors", () => {
+    const anchor = Effect.withSpan(Effect.void, "espalier.segment")
+
+    it.effect("R-501 D102 are sent when they end, with what ended before, and what ends later waits as ever", () => {
+      const collector = new Collector()
+      return Effect.gen(function* () {
+        yield* spans(1, "before")
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(collector.spans, [])
+        yield* anchor
+        yield* spans(1, "after")
+        yield* TestClock.adjust("0 millis")
+        const names = () => collector.spans.map(({ name }) => name)
+        assert.includeMembers(names(), ["before0", "espalier.segment"])
+        yield* TestClock.adjust("5 seconds")
+        assert.deepStrictEqual(names().toSorted(), ["after0", "before0", "espalier.segment"])
+      }).pipe(Effect.provide(collector.layer(traces)), apart)
+    })
+
+    it.effect("R-501 D15 that are many are few requests, however fast they end", () => {
+      const collector = new Collector()
+      return Effect.gen(function* () {
+        for (let n = 0; n < 100; n++) {
+          yield* anchor
+          yield* TestClock.adjust("10 millis")
+        }
+        assert.isAtMost(collector.requests.length, 11)
+        yield* TestClock.adjust("100 millis")
+        assert.lengthOf(collector.spans, 100)
+      }).pipe(Effect.provide(collector.layer(traces)), apart)
+    })
+  })
+
   describe("Flusher", () => {
     it.effect("waits until what there is has been sent or dropped", () =>
       Effect.gen(function* () {

@@ -318,8 +318,8 @@ describe("SemConv", () => {
         assert.deepStrictEqual(
           Result.ErrorKind.literals.map((kind) => [kind, SemConv.errorTypeOfOutcome("failed", { kind })]),
           [
-            ["transient", "_OTHER"],
-            ["capability", "_OTHER"],
+            ["transient", "transient"],
+            ["capability", "capability"],
             ["oversized", "oversized"],
             ["malformed", "contract_violation"],
             ["denied", "denied"],

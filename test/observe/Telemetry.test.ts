@@ -1,15 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Exit, Fiber, Layer, Logger, Metric, References } from "effect"
+import { type Config, ConfigProvider, Effect, Exit, Fiber, Layer, Logger, Metric, References } from "effect"
 import { CostModel, ScriptedModel, ToolScope } from "espalier/agent"
 import { Journal } from "espalier/journal"
 import { Telemetry } from "espalier/observe"
 import { Dependency, Observer, Run } from "espalier/run"
 
-import { calls, delivers, deskWith, search, started } from "../agent/agents.ts"
+import { calls, delivers, deskWith, Search, search, started } from "../agent/agents.ts"
 import { withNetwork } from "../fixtures/real.ts"
 import { desk, gate, task, worker } from "../run/desks.ts"
 import { r1 } from "../run/guards.ts"
 import { attributesOf, collecting, ownMetrics } from "./spans.ts"
+
+type Told = Layer.Layer<never, Config.ConfigError>
 
 describe("Telemetry.layer", () => {
   it.effect.each([
@@ -37,6 +39,91 @@ describe("Telemetry.layer", () => {
         assert.include(metrics, "espalier.task.results")
         assert.includeMembers(told, ["espalier.run.started", "espalier.dispatch.reported", "espalier.run.finished"])
       }).pipe(Effect.provide([telemetry, Journal.layerMemory, Dependency.layer(), CostModel.layerUnknown]), ownMetrics)
+    }
+  )
+
+  it.effect.each([
+    [
+      "over the tracer",
+      (telemetry: Told, tracer: Told): ReadonlyArray<Told> => [Layer.provideMerge(telemetry, tracer)]
+    ],
+    ["beside the tracer", (telemetry: Told, tracer: Told): ReadonlyArray<Told> => [Layer.merge(telemetry, tracer)]],
+    ["before the tracer", (telemetry: Told, tracer: Told): ReadonlyArray<Told> => [telemetry, tracer]],
+    ["after the tracer", (telemetry: Told, tracer: Told): ReadonlyArray<Told> => [tracer, telemetry]],
+    [
+      "under the tracer",
+      (telemetry: Told, tracer: Told): ReadonlyArray<Told> => [Layer.provideMerge(tracer, telemetry)]
+    ]
+  ] as const)("R-501 a run is told the same where it stands %s", ([, wired]) => {
+    const { layer, spans } = collecting()
+    const [first = Layer.empty, second = Layer.empty] = wired(Telemetry.layer({ logs: { level: "None" } }), layer)
+    return Effect.gen(function* () {
+      const script = ScriptedModel.make([calls(["search", { query: "x" }]), delivers("found")], { model: "m" })
+      yield* started(deskWith(script, { tools: ToolScope.make([search()]) as never }))
+      assert.deepStrictEqual(
+        spans.map(({ name }) => name),
+        [
+          "espalier.segment",
+          "invoke_workflow desk",
+          "invoke_agent desk",
+          "invoke_agent d",
+          "espalier.delegate d.one",
+          "invoke_agent d.one",
+          "chat m",
+          "execute_tool search",
+          "chat m"
+        ]
+      )
+      const chat = attributesOf(spans.find(({ name }) => name === "chat m")!)
+      assert.strictEqual(chat["gen_ai.agent.name"], "d.one")
+      assert.isAbove(Number(chat["gen_ai.usage.input_tokens"]), 0)
+    }).pipe(
+      Effect.provide([Journal.layerMemory, Dependency.layer(), CostModel.layerUnknown, first, second]),
+      ownMetrics
+    )
+  })
+
+  const token = "sk-ant-api03-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+
+  it.effect.each([
+    ["none", "span", undefined],
+    ["metadata", "span", undefined],
+    ["full", "event", undefined],
+    ["redacted", "span", "told"],
+    ["full", "span", "told"]
+  ] as const)(
+    "R-501 with content %s on the %s, a tool's span has of it what may be told",
+    ([capture, captureTarget, expected]) => {
+      const { layer, spans } = collecting()
+      const models = { capture, captureTarget, partLimit: 96 } as const
+      const telemetry = Telemetry.layer({ models, logs: { level: "None" } })
+      const script = ScriptedModel.make(
+        [calls(["search", { query: "x" }], ["search", { query: "y".repeat(500) }]), delivers("found")],
+        { model: "m" }
+      )
+      const leaking = ToolScope.tool(Search, { handle: () => Effect.succeed([token]) })
+      return Effect.gen(function* () {
+        yield* started(deskWith(script, { tools: ToolScope.make([leaking]) as never }))
+        const tools = spans.filter(({ name }) => name === "execute_tool search").map(attributesOf)
+        assert.lengthOf(tools, 2)
+        const said = (key: string) => tools.map((tool) => tool[`gen_ai.tool.call.${key}`])
+        if (expected === undefined) {
+          assert.deepStrictEqual(
+            [...said("arguments"), ...said("result")],
+            [undefined, undefined, undefined, undefined]
+          )
+          return
+        }
+        const [short, long] = said("arguments")
+        assert.strictEqual(short, '{"query":"x"}')
+        assert.isAtMost(new TextEncoder().encode(String(long)).length, 96)
+        assert.match(String(long), /^\{"query":"y+…$/)
+        // An agent takes secrets out before anybody else sees what a tool has answered.
+        assert.strictEqual(said("result")[0], '["[redacted:api-key]"]')
+      }).pipe(
+        Effect.provide([telemetry, layer, Journal.layerMemory, Dependency.layer(), CostModel.layerUnknown]),
+        ownMetrics
+      )
     }
   )
 

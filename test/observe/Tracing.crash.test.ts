@@ -15,7 +15,8 @@ import type { Settings } from "./fixtures/life.ts"
 import { otlpReceiver } from "./otlpReceiver.ts"
 import { received, type Seen } from "./seen.ts"
 import { realTime } from "./shape.ts"
-import { agree, historyOf, sound } from "./traced.ts"
+import { agree, sound } from "./traced.ts"
+import { eventsOf } from "./trees.ts"
 
 const { espalier, spanName } = SemConv
 
@@ -54,7 +55,7 @@ describe("A run that is traced by several processes", () => {
             const settings: Settings = { ...common, act: "start", hangs: true }
             const { ended, lines, signal } = yield* begin(settings, { cache, script })
             assert.strictEqual(yield* Queue.take(lines), "midst")
-            yield* receiver.until(() => named(seen(), spanName.delegate("reader")).length > 0)
+            yield* receiver.until(() => named(seen(), spanName.delegate("library.reader")).length > 0)
             signal("SIGKILL")
             assert.deepStrictEqual(yield* ended, { _tag: "killed" })
             return seen()
@@ -63,10 +64,10 @@ describe("A run that is traced by several processes", () => {
         assert.deepStrictEqual(left.map(({ name }) => name).toSorted(), [
           "chat small",
           "chat small",
-          "espalier.delegate reader",
+          "espalier.delegate library.reader",
           "espalier.segment",
           "execute_tool look",
-          "invoke_agent reader",
+          "invoke_agent library.reader",
           "search"
         ])
 
@@ -77,7 +78,7 @@ describe("A run that is traced by several processes", () => {
         assert.deepStrictEqual(receiver.problems, [])
         const spans = seen()
         const own = spans.filter(({ name }) => name !== "POST /decide")
-        const events = yield* Effect.provide(historyOf("r1"), JournalSqlite.layerSqlite({ filename }))
+        const events = yield* Effect.provide(eventsOf("r1"), JournalSqlite.layerSqlite({ filename }))
         sound(own, "r1")
         agree("r1", own, events, [realTime])
 

@@ -9,7 +9,6 @@ import { CostModel, Sandbox } from "espalier/agent"
 import { Artefacts, Journal } from "espalier/journal"
 import { SemConv } from "espalier/observe"
 import { Dependency, Observer, Reviewers, Run, type RunEvent } from "espalier/run"
-import { VirtualTime } from "espalier/testing"
 
 import refunds from "../../examples/approval/desk.ts"
 import people from "../../examples/approval/people.json" with { type: "json" }
@@ -35,7 +34,8 @@ import * as Research from "../examples/research-desk/runs.ts"
 import { lost } from "../run/outside.ts"
 import type { Seen } from "./seen.ts"
 import { type Difference, realTime } from "./shape.ts"
-import { agree, historyOf, sound, tracing } from "./traced.ts"
+import { agree, sound, tracing } from "./traced.ts"
+import { eventsOf } from "./trees.ts"
 
 const { espalier, spanName } = SemConv
 
@@ -157,7 +157,7 @@ describe("The spans of the examples are the trees of their journals", () => {
         yield* Run.resume(desk, "r1", how)
         yield* TestClock.adjust("1 day")
         yield* Run.resume(desk, "r1", how)
-        return yield* historyOf("r1")
+        return yield* eventsOf("r1")
       }).pipe(Effect.provide(layer))
       agree("r1", seen(), events)
       sound(seen(), "r1")
@@ -214,7 +214,7 @@ describe("The spans of the examples are the trees of their journals", () => {
         yield* decide("r1/review/2", "bob", { decision: "approve" })
         const { status } = yield* decide("r1/review/3", "bob", { decision: "approve" })
         assert.strictEqual(status, "completed")
-        return { events: yield* historyOf("r1") }
+        return { events: yield* eventsOf("r1") }
       }).pipe(Effect.provide(Reviewers.layer(people)), Effect.provide(Journal.layerMemory))
       const spans = yield* agrees("r1", run, [realTime])
       assert.deepStrictEqual(
@@ -226,18 +226,31 @@ describe("The spans of the examples are the trees of their journals", () => {
   )
 })
 
+/** A turn of the event loop, in which files and digests come. */
+const turn = Effect.callback<void>((resume) => void setImmediate(() => resume(Effect.void)))
+
+/** The test clock goes on until an effect is over, which also waits for what no clock turns. */
+const waiting = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    const fiber = yield* Effect.forkChild(effect)
+    while (fiber.pollUnsafe() === undefined) {
+      yield* turn
+      yield* TestClock.adjust("1 second")
+    }
+    return yield* Fiber.join(fiber)
+  })
+
 /**
- * A run whose process dies in the midst of each try in turn, and that another one takes up: what had ended is there, and what
+ * A run whose process dies in the midst of each try and each choice in turn, and that another one takes up: what had ended is there, and what
  * was open is lost. `time`: what it has to wait for; whoever reads files has no use of a clock that goes faster than these.
  */
 const recovers = <E1, E2, R>(
   begin: Effect.Effect<unknown, E1, R>,
   resume: Effect.Effect<unknown, E2, R>,
-  time: "0 seconds" | "5 minutes" = "0 seconds"
+  time: "none" | "goes on" = "none"
 ) =>
   Effect.gen(function* () {
-    const elapsed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-      time === "0 seconds" ? effect : VirtualTime.elapse(effect, time)
+    const elapsed = <A, E, R>(effect: Effect.Effect<A, E, R>) => (time === "none" ? effect : waiting(effect))
     let tries = 1
     for (let nth = 1; nth <= tries; nth++) {
       const [first, second] = [tracing(), tracing()]
@@ -246,7 +259,7 @@ const recovers = <E1, E2, R>(
       const dies = Observer.layer({
         attend: () => ({
           around: (work, effect) => {
-            if (work._tag !== "Attempt" || ++begun !== nth) return effect
+            if ((work._tag !== "Attempt" && work._tag !== "Choice") || ++begun !== nth) return effect
             const left = first.seen().filter(({ end }) => end !== "open")
             return Effect.andThen(Deferred.succeed(died, left), Effect.never)
           }
@@ -261,15 +274,17 @@ const recovers = <E1, E2, R>(
         const left = yield* elapsed(Deferred.await(died))
         yield* Fiber.interrupt(running)
         yield* Effect.provide(elapsed(resume), second.layer)
-        const events = yield* historyOf("r1")
+        const events = yield* eventsOf("r1")
         const spans = [...left, ...second.seen()]
-        agree("r1", spans, events)
+        // What files take is time in which the clock goes on.
+        agree("r1", spans, events, time === "none" ? [] : [realTime])
         sound(spans, "r1")
         const [before, after] = anchors(spans)
         assert.deepStrictEqual(linksOf(after, "recovers"), [`${before?.trace} ${before?.id}`])
         assert.strictEqual(after?.attributes[espalier.segmentLost], true)
-        if (nth === 1)
-          tries = second.seen().filter(({ attributes }) => attributes[espalier.taskAttempt] !== undefined).length
+        const isTry = ({ attributes, name }: Seen) =>
+          attributes[espalier.nodeRole] === "worker" || name.startsWith(spanName.plan())
+        if (nth === 1) tries = second.seen().filter(isTry).length
       }).pipe(Effect.provide(Journal.layerMemory))
     }
     return tries
@@ -302,6 +317,18 @@ describe("The spans of examples whose process dies are what is not lost of their
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
+  it.effect("R-501 D102 of the planned survey, whose first plan is a bad one", () =>
+    Effect.gen(function* () {
+      const root = yield* folder({ "README.md": "# Till\n", "src/till.ts": "export const total = 1\n" })
+      const desk = planned(Script.make(1))
+      const run = recovers(Run.start(desk, { ...r1, input: {} }), Run.resume(desk, "r1", r1)).pipe(
+        Effect.provideService(Folder, root),
+        Effect.provide(Layer.merge(Dependency.layer(), CostModel.layerUnknown))
+      )
+      assert.strictEqual(yield* run, 5)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
   it.effect("R-501 D102 of the research desk, where one worker cannot and its models fail", () => {
     const setting = settingOf("retry", undefined)
     const carried = (input?: { readonly topic: string; readonly folder: string }) =>
@@ -310,6 +337,6 @@ describe("The spans of examples whose process dies are what is not lost of their
         Effect.provide(Layer.merge(Dependency.layer(), Prices.layer))
       )
     const begin = carried({ topic: defaultTopic, folder: "" })
-    return Effect.map(recovers(begin, carried(), "5 minutes"), (tries) => assert.strictEqual(tries, 6))
+    return Effect.map(recovers(begin, carried(), "goes on"), (tries) => assert.strictEqual(tries, 6))
   })
 })

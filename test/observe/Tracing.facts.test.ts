@@ -67,7 +67,7 @@ describe("what was used", () => {
         "invoke_agent desk",
         "invoke_agent d",
         "espalier.delegate",
-        "invoke_agent one"
+        "invoke_agent d.one"
       ]
       for (const name of around) {
         const [span] = named(spans, name)
@@ -79,7 +79,7 @@ describe("what was used", () => {
       assert.lengthOf(tools, 2)
       for (const tool of tools) {
         assert.deepStrictEqual(told(tool, "espalier.usage."), {})
-        assert.strictEqual(attributesOf(tool)["gen_ai.agent.name"], "one")
+        assert.strictEqual(attributesOf(tool)["gen_ai.agent.name"], "d.one")
         assert.deepStrictEqual(told(tool, "espalier.task."), { "espalier.task.id": "a", "espalier.task.attempt": 1 })
       }
     })
@@ -161,6 +161,39 @@ describe("budgets and breakers", () => {
   })
 })
 
+describe("failures", () => {
+  it.effect(
+    "R-501 an order after another one says so and points to it, and each end says what kind of failure it was",
+    () => {
+      const { layer, spans } = collecting()
+      return Effect.gen(function* () {
+        const cannot = Fake.worker("one", { answers: [Fake.fail("capability")], capabilities: ["work"] })
+        const can = Fake.worker("two", { otherwise: "done", capabilities: ["work"] })
+        const open = { id: "a", objective: "Do a", capability: "work" }
+        yield* elapse(Run.start(deskOf([cannot, can], Plan.make<string>([open])), r1), "1 minute")
+        const [first, second, ...more] = named(spans, "espalier.delegate")
+        assert.deepStrictEqual(more, [])
+        assert.deepStrictEqual(
+          [first, second].map((span) => [
+            attributesOf(span!)["espalier.routing.method"],
+            attributesOf(span!)["espalier.outcome"],
+            attributesOf(span!)["espalier.failure.kind"]
+          ]),
+          [
+            ["rule", "refused", "capability"],
+            ["fallback", "ok", undefined]
+          ]
+        )
+        assert.deepStrictEqual(
+          second?.links.map(({ attributes, span }) => [attributes["espalier.link.type"], span.spanId]),
+          [["restart_of", first?.spanId]]
+        )
+        assert.strictEqual(attributesOf(named(spans, "invoke_agent d.one")[0]!)["espalier.failure.kind"], "capability")
+      }).pipe(Effect.provide([Tracing.layer(), layer, Journal.layerMemory]))
+    }
+  )
+})
+
 describe("handoffs", () => {
   it.effect("R-501 an order points to those whose results it is given, and says who could have had it", () => {
     const { layer, spans } = collecting()
@@ -180,6 +213,7 @@ describe("handoffs", () => {
       )
       assert.deepStrictEqual(told(of("c"), "espalier.routing."), {
         "espalier.routing.candidates": 2,
+        "espalier.routing.method": "rule",
         "espalier.routing.selected": attributesOf(of("c")!)["espalier.delegation.to"]
       })
       assert.lengthOf(of("a")?.links ?? [], 0)

@@ -111,8 +111,8 @@ const whole = [
   "  invoke_workflow desk",
   "    invoke_agent desk",
   "      invoke_agent d",
-  "        espalier.delegate one",
-  "          invoke_agent one"
+  "        espalier.delegate d.one",
+  "          invoke_agent d.one"
 ]
 
 const start = Run.start(desk([Fake.worker("one", { otherwise: "done" })], [task("a")]), r1)

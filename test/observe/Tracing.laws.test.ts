@@ -10,7 +10,8 @@ import { elapse } from "../run/desks.ts"
 import { begin, pass } from "../run/living.ts"
 import { lost } from "../run/outside.ts"
 import type { Seen } from "./seen.ts"
-import { agree, historyOf, sound, tracing } from "./traced.ts"
+import { agree, sound, tracing } from "./traced.ts"
+import { eventsOf } from "./trees.ts"
 
 const int = (maximum: number) => Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum })))
 const options = { id: "r1", input: "go", log: false } as const
@@ -66,7 +67,7 @@ describe("The spans of any run", () => {
         const { layer, told } = yield* process
         yield* elapse(Effect.provide(carry, layer), "2 hours")
         spans.push(...told())
-        agree("r1", spans, yield* historyOf("r1"))
+        agree("r1", spans, yield* eventsOf("r1"))
         sound(spans, "r1")
       }).pipe(Effect.provide(services))
     },

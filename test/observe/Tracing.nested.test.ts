@@ -15,7 +15,8 @@ import { withNetwork, withThirdParty } from "../fixtures/real.ts"
 import { apart } from "./collector.ts"
 import { otlpReceiver } from "./otlpReceiver.ts"
 import { readable, received, type Seen } from "./seen.ts"
-import { agree, historyOf, sound, tracing } from "./traced.ts"
+import { agree, sound, tracing } from "./traced.ts"
+import { eventsOf } from "./trees.ts"
 
 const { attributes: names } = SemConv.names()
 const { espalier } = SemConv
@@ -87,7 +88,7 @@ const makeDesk = () => {
 const run = Effect.gen(function* () {
   const { status } = yield* Run.start(makeDesk(), { id: "r1", input: "go", log: false })
   assert.strictEqual(status, "completed")
-  return yield* historyOf("r1")
+  return yield* eventsOf("r1")
 }).pipe(Effect.provide(Layer.mergeAll(Journal.layerMemory, Dependency.layer(), CostModel.layerUnknown)))
 
 /** A span with what it is about, as far as its name does not say it. */
@@ -115,9 +116,10 @@ const expected = three
       supervisor,
       ...three.flatMap((worker) => {
         const name = `w${domain}${worker}`
-        const order = `${supervisor} / espalier.delegate ${name}`
-        const agent = `${order} / invoke_agent ${name}`
-        const chat = `${agent} / chat model-${name} for ${name}`
+        const full = `d${domain}.${name}`
+        const order = `${supervisor} / espalier.delegate ${full}`
+        const agent = `${order} / invoke_agent ${full}`
+        const chat = `${agent} / chat model-${name} for ${full}`
         return [
           order,
           agent,

@@ -38,10 +38,10 @@ describe("Tracing", () => {
         "  invoke_workflow desk",
         "    invoke_agent desk",
         "      invoke_agent d",
-        "        espalier.delegate one",
-        "          invoke_agent one",
-        "        espalier.delegate one",
-        "          invoke_agent one"
+        "        espalier.delegate d.one",
+        "          invoke_agent d.one",
+        "        espalier.delegate d.one",
+        "          invoke_agent d.one"
       ])
       assert.strictEqual(new Set(spans.map(({ traceId }) => traceId)).size, 1)
       isOver(spans)
@@ -57,11 +57,11 @@ describe("Tracing", () => {
     return Effect.gen(function* () {
       const tried = one(Fake.fail("transient", { reason: "hunter2 is busy" }), "a")
       yield* elapse(Run.start(desk([tried], [task("a")]), r1), "10 seconds")
-      const tries = spans.filter(({ name }) => name === "invoke_agent one")
-      assert.deepStrictEqual(tries.map(endOf), ["_OTHER: _OTHER", "ok"])
+      const tries = spans.filter(({ name }) => name === "invoke_agent d.one")
+      assert.deepStrictEqual(tries.map(endOf), ["transient: transient", "ok"])
       assert.deepStrictEqual(linksOf(tries[1]!), [`restart_of ${tries[0]?.spanId}`])
       assert.notInclude(JSON.stringify(spans.map((span) => [...span.attributes])), "hunter2")
-      assert.strictEqual(endOf(spans.find(({ name }) => name === "espalier.delegate one")!), "ok")
+      assert.strictEqual(endOf(spans.find(({ name }) => name === "espalier.delegate d.one")!), "ok")
       isOver(spans)
     }).pipe(Effect.provide([...layer, Journal.layerMemory]))
   })
@@ -84,8 +84,8 @@ describe("Tracing", () => {
         "  invoke_workflow desk",
         "    invoke_agent desk",
         "      invoke_agent d",
-        "        espalier.delegate one",
-        "          invoke_agent one"
+        "        espalier.delegate d.one",
+        "          invoke_agent d.one"
       ])
       const [first] = spans
       assert.deepStrictEqual(linksOf(later[0]!), [`resumed_from ${first?.spanId}`, `run_origin ${first?.spanId}`])
@@ -123,8 +123,8 @@ describe("Tracing", () => {
       const asking = worker("one", () => Effect.as(Review.ask({ name: "side", question: "Which side?" }), "a"))
       yield* Run.start(desk([asking], [task("a")]), r1)
       assert.deepStrictEqual(treeOf(spans).slice(-3), [
-        "        espalier.delegate one",
-        "          invoke_agent one",
+        "        espalier.delegate d.one",
+        "          invoke_agent d.one",
         "            espalier.review request"
       ])
       isOver(spans)
@@ -148,8 +148,8 @@ describe("Tracing", () => {
         "      plan desk",
         "        thinking",
         "      invoke_agent d",
-        "        espalier.delegate one",
-        "          invoke_agent one",
+        "        espalier.delegate d.one",
+        "          invoke_agent d.one",
         "      plan desk",
         "        thinking"
       ])
@@ -169,7 +169,10 @@ describe("Tracing", () => {
         const group = [
           "      invoke_workflow plan",
           "        invoke_agent d",
-          ...Array.from({ length: 3 }, () => ["          espalier.delegate one", "            invoke_agent one"]).flat()
+          ...Array.from({ length: 3 }, () => [
+            "          espalier.delegate d.one",
+            "            invoke_agent d.one"
+          ]).flat()
         ]
         assert.deepStrictEqual(treeOf(spans), [
           "espalier.segment",
@@ -178,7 +181,7 @@ describe("Tracing", () => {
           ...group,
           ...group
         ])
-        for (const span of spans.filter(({ name }) => name === "invoke_agent one")) {
+        for (const span of spans.filter(({ name }) => name === "invoke_agent d.one")) {
           const { "espalier.task.id": id } = attributesOf(span)
           const order = Option.getOrUndefined(span.parent) as Tracer.Span
           assert.strictEqual(attributesOf(order)["espalier.task.id"], id)
@@ -210,8 +213,8 @@ describe("Tracing", () => {
             `invoke_workflow desk ${again}`,
             `invoke_agent desk ${again}`,
             `invoke_agent d ${again}`,
-            `espalier.delegate one ${again}`,
-            `invoke_agent one ${due}`
+            `espalier.delegate d.one ${again}`,
+            `invoke_agent d.one ${due}`
           ]
         )
       }).pipe(Effect.provide([layer, Journal.layerMemory]))
@@ -239,6 +242,50 @@ describe("Tracing", () => {
             ["ok", "later"]
           ]
         )
+      }).pipe(Effect.provide([layer, Journal.layerMemory]))
+    }
+  )
+
+  it.effect("R-501 D103 what still waits for people is not under way where something else is taken up", () => {
+    const { layer, seen } = tracing()
+    return Effect.gen(function* () {
+      const asking = worker("one", () => Effect.as(Review.ask({ name: "side", question: "Which side?" }), "a"), {
+        size: 2
+      })
+      const built = desk([asking], [task("a"), task("b")])
+      yield* Run.start(built, r1)
+      for (const review of ["r1/review/1", "r1/review/2"]) {
+        yield* Run.decide({ review, decision: "answer", answer: "left", by: "ann" })
+        yield* Run.resume(built, "r1", { log: false })
+      }
+      agree("r1", seen(), yield* history("r1"))
+      const orders = seen().filter(({ name }) => name === "espalier.delegate d.one")
+      assert.deepStrictEqual(
+        orders.map(
+          ({ attributes }) => `${String(attributes["espalier.task.id"])} ${String(attributes["espalier.outcome"])}`
+        ),
+        ["a suspended", "b suspended", "a ok", "b ok"]
+      )
+    }).pipe(Effect.provide([layer, Journal.layerMemory]))
+  })
+
+  it.effect(
+    "R-501 D102 a task of tasks that ends before any of them was begun is there in the segment that it ends in",
+    () => {
+      const { layer, seen } = tracing()
+      return Effect.gen(function* () {
+        const inner = Plan.make<unknown>([{ id: "x", worker: "d.one", objective: "Do x", after: "1 hour" }])
+        const tasks = [{ id: "later", objective: "Do it later", by: inner }, task("now")]
+        const built = () => deskOf([worker("one", () => Effect.never) as never], Plan.make<string>(tasks as never))
+        const first = yield* begin(Run.start(built(), r1))
+        yield* first.interrupt
+        const second = yield* begin(Run.resume(built(), "r1", { log: false }))
+        yield* Run.cancel("r1", { by: "ann", note: "enough" })
+        yield* pass("1 minute")
+        yield* second.join
+        agree("r1", seen(), yield* history("r1"))
+        const groups = seen().filter(({ name }) => name === "invoke_workflow plan")
+        assert.strictEqual(new Set(groups.map(({ trace }) => trace)).size, 2)
       }).pipe(Effect.provide([layer, Journal.layerMemory]))
     }
   )
@@ -283,6 +330,21 @@ describe("Tracing", () => {
         "      inside"
       ])
     }).pipe(Effect.provide([Tracing.layer({ maxSpans: 2 }), layer, Journal.layerMemory]))
+  })
+
+  it.effect("R-501 work knows for whom its models are asked, and what was known of that around its run", () => {
+    const { layer } = traced()
+    return Effect.gen(function* () {
+      const asks = worker("one", () => Effect.map(EspalierTracer.GenAiScope, (scope) => JSON.stringify(scope)))
+      const { results } = yield* Run.start(desk([asks], [task("a")]), r1).pipe(
+        Effect.provideService(EspalierTracer.GenAiScope, { conversation: "c1", agent: "other" })
+      )
+      assert.deepStrictEqual(JSON.parse(String(results["a"]?.output)), {
+        conversation: "c1",
+        agent: "d.one",
+        run: "r1"
+      })
+    }).pipe(Effect.provide([...layer, Journal.layerMemory]))
   })
 
   it.effect("R-501 spans beyond the limit are counted and not made, and the run is the same", () => {

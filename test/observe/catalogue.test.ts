@@ -4,22 +4,28 @@ import { resolve } from "node:path"
 
 import { assert, describe, it } from "@effect/vitest"
 import { parser } from "@prometheus-io/lezer-promql"
-import { Metrics } from "espalier/observe"
+import { Metrics, SemConv } from "espalier/observe"
 
 const root = resolve(import.meta.dirname, "..", "..")
 const read = (path: string): string => readFileSync(resolve(root, path), "utf8")
 
-const promNames = new Set(
-  Metrics.catalog.flatMap(({ instrument, name }) => {
-    const text = name.replaceAll(".", "_")
-    return instrument === "histogram" ? [`${text}_bucket`, `${text}_sum`, `${text}_count`] : [text]
-  })
-)
+/** What Prometheus knows of a profile. */
+const promNamesOf = (profile: SemConv.Profile): ReadonlySet<string> =>
+  new Set(
+    Metrics.catalogOf(profile).flatMap(({ instrument, name }) => {
+      const text = name.replaceAll(".", "_")
+      return instrument === "histogram" ? [`${text}_bucket`, `${text}_sum`, `${text}_count`] : [text]
+    })
+  )
+
+/** The metrics of all profiles. */
+const catalog = SemConv.Profiles.flatMap(Metrics.catalogOf)
+const promNames = new Set(SemConv.Profiles.flatMap((profile) => [...promNamesOf(profile)]))
 
 const labels = new Set([
   "le",
   "espalier_worker",
-  ...Metrics.catalog.flatMap(({ attributes }) => attributes.map((name) => name.replace(/\./g, "_")))
+  ...catalog.flatMap(({ attributes }) => attributes.map((name) => name.replace(/\./g, "_")))
 ])
 
 /** A text of YAML: in double quotes as in JSON, in single ones as it stands, or plain. */
@@ -57,6 +63,29 @@ const parse = (expr: string): Parsed => {
 
 const recorded = new Set(fields("record"))
 const rules = fields("expr")
+
+/** The alerts of the file: what each asks for, and the profiles that it says it is for. */
+const alerts = read("docs/alerts.yml")
+  .split(/^ +- alert: /m)
+  .slice(1)
+  .map((text) => {
+    const [, expr = ""] = /^ +expr: (.+)$/m.exec(text) ?? []
+    const [, profiles] = /^ +profiles: (.+)$/m.exec(text) ?? []
+    const only = profiles === undefined ? undefined : unquoted(profiles).split(", ")
+    return { name: text.slice(0, text.indexOf("\n")), expr: unquoted(expr), only }
+  })
+
+/** Whether an expression has data in a profile: one side of it asks for nothing else than what there is. */
+const hasData = (expr: string, profile: SemConv.Profile): boolean => {
+  const records = new Map(fields("record").map((name, index) => [name, rules[index] ?? ""]))
+  const known = promNamesOf(profile)
+  return expr.split(/(?<= > 0) or /).some((side) =>
+    parse(side).metrics.every((metric) => {
+      const record = records.get(metric)
+      return record === undefined ? known.has(metric) : hasData(record, profile)
+    })
+  )
+}
 
 describe("catalogue", () => {
   it("R-502 has units by the grammar of OpenTelemetry", () => {
@@ -121,9 +150,38 @@ describe("docs", () => {
     }
   })
 
+  it("R-502 an alert about any event at all sees the first one, with which a series comes up", () => {
+    const seesFirst = /\(\((\w+(?:\{[^}]*\})?) unless \1 offset (\w+)\) or increase\(\1\[\2\]\)\) > 0(?![.\d])/g
+    const missesFirst = /increase\(.*> 0(?![.\d])/
+    const left = rules.map((rule) => rule.replaceAll(seesFirst, "seen"))
+    assert.isAtLeast(left.filter((rule) => rule.includes("seen")).length, 8)
+    for (const rule of left) assert.notMatch(rule, missesFirst)
+    assert.match("sum by (a) (increase(x[15m])) > 0", missesFirst)
+    assert.match("sum ((x unless y offset 15m) or increase(x[15m])) > 0".replaceAll(seesFirst, "seen"), missesFirst)
+  })
+
+  it("R-502 an alert has data in every profile, or says in which", () => {
+    assert.isAbove(alerts.length, 40)
+    for (const { expr, name, only } of alerts) {
+      const found = SemConv.Profiles.filter((profile) => hasData(expr, profile))
+      assert.deepStrictEqual(found, only ?? SemConv.Profiles, name)
+    }
+    // What can be asked of both names is.
+    assert.deepStrictEqual(
+      alerts.flatMap(({ name, only }) => (only === undefined ? [] : [name])),
+      ["EspalierCacheLost"]
+    )
+    assert.isFalse(hasData("espalier:cache_share:1h < 1", "semconv-1.41"))
+  })
+
+  it("R-502 the page has every metric of every profile by its name", () => {
+    const page = read("docs/metrics.md")
+    for (const { name } of catalog) assert.include(page, `\`${name}\``)
+  })
+
   it("R-502 a label that a rule asks of a metric is one of that metric", () => {
     const known = new Map(
-      Metrics.catalog.map(({ attributes, name }) => [
+      catalog.map(({ attributes, name }) => [
         name.replaceAll(".", "_"),
         new Set(["le", ...attributes.map((attribute) => attribute.replaceAll(".", "_"))])
       ])
@@ -156,7 +214,7 @@ describe("docs", () => {
         seen.add(metric.replace(/_(bucket|sum|count)$/, ""))
       }
     }
-    for (const { name } of Metrics.catalog) {
+    for (const { name } of catalog) {
       const text = name.replaceAll(".", "_")
       assert.isTrue(seen.has(text) || seen.has(text.replace(/_count$/, "")), name)
     }

@@ -24,7 +24,8 @@ const everything = Effect.gen(function* () {
   attendance.happened?.([{ _tag: "RunResumed", at: 0, cause: "crash-recovery", note: "" }])
   attendance.end?.()
   const whole = observer!.attend!("r2")
-  whole.happened?.(story)
+  const account = () => ({ limit: { tokens: 10 }, settled: { tokens: 5 }, reserved: {} })
+  whole.happened?.(story, { account })
   yield* whole.around!(
     { _tag: "Attempt", task: "a", dispatch: "a/1", worker: "d.x", attempt: 1, waitMillis: 5 },
     Effect.void,

@@ -150,7 +150,7 @@ describe("error.type", () => {
     readonly [name: string, program: Effect.Effect<unknown, unknown, Services>, expected: Partial<Errors>]
   > = [
     ["success", one(() => Effect.succeed("a")), {}],
-    ["a passing failure", failing("transient"), failed("_OTHER", 3)],
+    ["a passing failure", failing("transient"), failed("transient", 3)],
     ["one who cannot do it", failing("capability"), { workflow: ["_OTHER"] }],
     ["what is too large", failing("oversized"), failed("oversized")],
     ["what does not fit", failing("malformed"), failed("contract_violation", 2, 2)],
@@ -178,22 +178,22 @@ describe("error.type", () => {
     [
       "a dependency that is not called any more",
       one(() => Effect.andThen(broken, Dependency.call("bank", Effect.succeed("a"))) as never),
-      failed("_OTHER", 3)
+      failed("transient", 3)
     ],
     [
       "a model of which there is too much asked",
       model(ScriptedModel.fault("rate-limit")),
-      { chat: ["rate_limited"], ...attempts("_OTHER", 1) }
+      { chat: ["rate_limited"], ...attempts("transient", 1) }
     ],
     [
       "a model that fails",
       model(ScriptedModel.fault("overloaded")),
-      { chat: ["provider_internal"], ...attempts("_OTHER", 1) }
+      { chat: ["provider_internal"], ...attempts("transient", 1) }
     ],
     [
       "a model that is not there",
       model(ScriptedModel.fault("network")),
-      { chat: ["network"], ...attempts("_OTHER", 1) }
+      { chat: ["network"], ...attempts("transient", 1) }
     ],
     ["a model that refuses", model(ScriptedModel.fault("refusal")), { chat: ["content_policy"], workflow: ["_OTHER"] }],
     [
@@ -221,7 +221,7 @@ describe("error.type", () => {
       model(ScriptedModel.fault("bad-request")),
       { chat: ["invalid_request"], workflow: ["_OTHER"] }
     ],
-    ["a model that says nothing", model(ScriptedModel.hang), { chat: ["timeout"], ...attempts("_OTHER", 1) }],
+    ["a model that says nothing", model(ScriptedModel.hang), { chat: ["timeout"], ...attempts("transient", 1) }],
     ["a tool that fails", tool(() => Effect.fail("x")), { execute_tool: ["tool_failed"] }],
     ["a tool that fails for now", tool(() => Effect.fail(Failure.transient("x"))), { execute_tool: ["tool_failed"] }],
     ["a tool that is too large", tool(() => Effect.fail(Failure.oversized("x"))), { execute_tool: ["oversized"] }],
@@ -229,7 +229,8 @@ describe("error.type", () => {
     ["a tool that says nothing", tool(() => Effect.never), { execute_tool: ["timeout"] }],
     ["a tool with a wrong result", tool(() => Effect.succeed(7 as never)), { execute_tool: ["crash"] }],
     ["a choice of nobody", choice(() => Effect.succeed("nobody")), routed("contract_violation")],
-    ["a choice that fails for now", choice(() => Effect.fail(Failure.transient("x"))), routed("_OTHER")],
+    ["a choice that fails for now", choice(() => Effect.fail(Failure.transient("x"))), routed("transient")],
+    ["a choice that nobody there can make", choice(() => Effect.fail(Failure.capability("x"))), routed("capability")],
     ["a choice that has a bug", choice(() => Effect.die("x")), routed("crash")],
     ["a choice that nobody makes", choice(() => Effect.never), routed("timeout")],
     ["an effect that people reject", decided(gated(), rejected), {}],

@@ -119,6 +119,30 @@ describe("R-505: lines of a log", () => {
     })
   })
 
+  it("R-505: what a call used is called an estimate where the provider did not say it", () => {
+    const call = (estimated: unknown): Event => ({
+      _tag: "Spent",
+      at: 3_000,
+      task: "a",
+      dispatch: "r1/a/1",
+      worker: "d.one",
+      what: "model",
+      usage: { tokens: 500, cost: 0.25 },
+      facts: { durationMillis: 12, ...(estimated === undefined ? {} : { estimated }) } as never,
+      note: ""
+    })
+    const told = after(open, [call(true), call(undefined), call("quoted")]).map((line) => {
+      const { cost, estimated, tokens } = line.fields()
+      return { cost, estimated, tokens }
+    })
+    const used = { tokens: 500, cost: 0.25 }
+    assert.deepStrictEqual(told, [
+      { ...used, estimated: true },
+      { ...used, estimated: undefined },
+      { ...used, estimated: undefined }
+    ])
+  })
+
   it("R-505: the latency of an order leaves out waits for people, and the time after a crash", () => {
     const latency = (before: ReadonlyArray<Event>, at: number) =>
       after(before, [reported({ at })])[0]!.fields()["latency_ms"]

@@ -73,8 +73,9 @@ export const differences: ReadonlyArray<Difference> = [
     nodes: ({ kind }) => kind === "effect"
   },
   {
-    why: "A call that was called back before anything was done is not in the journal",
-    shapes: ({ from, kind, outcome, to }) => kind === "tool" && outcome === "cancelled" && from === to
+    why: "A call of a tool that is cut short because its order is called back or put down need not be in the journal",
+    nodes: ({ kind, outcome }) => kind === "tool" && outcome === "cancelled",
+    shapes: ({ kind, outcome }) => kind === "tool" && (outcome === "cancelled" || outcome === "suspended")
   },
   {
     why: "Whether a try that is due in the very moment in which its order is called back has begun is not in the journal",
@@ -131,10 +132,19 @@ const formed = (given: Shape, without: ReadonlyArray<Difference>, retried = fals
   return Object.fromEntries(kept) as unknown as Shape
 }
 
-/** The tries below an order that others follow, with what is not known of them left out. */
-const retries = (below: ReadonlyArray<Shape>, without: ReadonlyArray<Difference>): ReadonlyArray<Shape> => {
+const failures: ReadonlySet<string | undefined> = new Set(["failed", "timed_out", "crashed"])
+
+/** The tries below an order after which others come or were to come, with what is not known of them left out. */
+const retries = (
+  below: ReadonlyArray<Shape>,
+  outcome: string | undefined,
+  without: ReadonlyArray<Difference>
+): ReadonlyArray<Shape> => {
   const last = Math.max(...below.map(({ attempt = 0 }) => attempt))
-  return below.map((each) => formed(each, without, (each.attempt ?? last) < last))
+  return below.map((each) => {
+    const isLast = (each.attempt ?? last) === last
+    return formed(each, without, !isLast || (failures.has(each.outcome) && each.outcome !== outcome))
+  })
 }
 
 /** Whoever works at the same time is told of in any order. */
@@ -226,7 +236,7 @@ export const ofSpans = (
     // Where all segments are one trace, the later ones are below the first.
     if (span.name === spanName.segment) return []
     const kind = kindOf(span)
-    const below = retries((children.get(span.id) ?? []).flatMap(grow), all)
+    const below = retries((children.get(span.id) ?? []).flatMap(grow), outcomeOfSpan(span), all)
     if (kind === undefined) return below
     const shape = shapeOfSpan(kind, span, ordered(below))
     return all.some(({ shapes }) => shapes?.(shape) === true) ? [] : [formed(shape, all)]
@@ -268,6 +278,9 @@ interface Around {
   readonly attempt?: number | undefined
 }
 
+const outcomeOfNode = ({ outcome }: Delegation.Node): string | undefined =>
+  outcome === undefined ? undefined : outcome === "accepted" ? "ok" : value(outcome)
+
 const shapeOfNode = (kind: Kind, node: Delegation.Node, around: Around, below: ReadonlyArray<Shape>): Shape => {
   const { endedAt, error, outcome, startedAt } = node
   return {
@@ -275,7 +288,7 @@ const shapeOfNode = (kind: Kind, node: Delegation.Node, around: Around, below: R
     name: nameOfNode(node),
     task: kind === "agent" || kind === "tool" ? around.task : node.task,
     attempt: kind === "tool" ? around.attempt : node.attempt,
-    outcome: outcome === undefined ? undefined : outcome === "accepted" ? "ok" : value(outcome),
+    outcome: outcomeOfNode(node),
     error:
       outcome === undefined
         ? undefined
@@ -298,7 +311,7 @@ export const ofTree = (tree: Delegation.Node, without: ReadonlyArray<Difference>
       const isShown = !isLost && hasSpan(node)
       const inside = { task: node.task ?? around.task, attempt: node.attempt ?? around.attempt }
       const further = node.children.flatMap((child) => grow(child, inside, isLost || (!isShown && isTorn)))
-      const below = retries(further, all)
+      const below = retries(further, outcomeOfNode(node), all)
       if (!isShown) return below
       if (!kinds.has(node.kind)) throw new Error(`No span stands for a ${node.kind}, which is no difference`)
       const shape = formed(shapeOfNode(node.kind as Kind, node, around, ordered(below)), all)

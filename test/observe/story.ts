@@ -23,7 +23,10 @@ const { cost: _, currency: __, ...unpriced } = e.call()
 const silent = e.spent("a", "r1/a/2", "d.x", { ...unpriced, estimated: true })
 
 export const story: ReadonlyArray<RunEvent.RunEvent> = [
-  e.begun([{ id: "a" }, { id: "b", needs: ["a"] }, { id: "score" }]),
+  {
+    ...e.begun([{ id: "a" }, { id: "b", needs: ["a"] }, { id: "score" }]),
+    limits: { run: { tokens: 10 } }
+  } as RunEvent.RunEvent,
   { _tag: "Consulted", at: 0, consult: "r1/choice/1", subject: "", purpose: "route", note: "" },
   { _tag: "Decided", at: 10, consult: "r1/choice/1", subject: "", answer: "d.x", note: "" },
   e.routed("a", "d.x"),

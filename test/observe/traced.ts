@@ -1,14 +1,14 @@
 /** Runs that are traced, and what holds of the spans of any run. */
 import { assert } from "@effect/vitest"
-import { type Effect, Layer, Stream } from "effect"
+import { Layer } from "effect"
 import { Meter } from "espalier/agent"
-import type { Journal } from "espalier/journal"
-import { Delegation, EspalierTracer, SemConv, Tracing } from "espalier/observe"
-import { Run, type RunEvent } from "espalier/run"
+import { type Delegation, EspalierTracer, SemConv, Tracing } from "espalier/observe"
+import type { RunEvent } from "espalier/run"
 
 import { inMemory, type Seen } from "./seen.ts"
 import { type Difference, differences, lines, ofSpans, ofTree } from "./shape.ts"
 import { collecting } from "./spans.ts"
+import { treeOf } from "./trees.ts"
 
 /** Tracing over a tracer in memory, and the spans that it has made. */
 export const tracing = (options: Tracing.Options = {}) => {
@@ -17,15 +17,6 @@ export const tracing = (options: Tracing.Options = {}) => {
     layer: Layer.merge(Tracing.layer(options), EspalierTracer.layer().pipe(Layer.provideMerge(layer))),
     seen: () => inMemory(spans)
   }
-}
-
-/** The tree of a history. */
-export const treeOf = (events: ReadonlyArray<RunEvent.RunEvent>): Delegation.Node => {
-  const { add, tree } = Delegation.fold()
-  for (const event of events) add(event)
-  const found = tree()
-  if (found === undefined) throw new Error("There is no history")
-  return found
 }
 
 /** The reviews that somebody has decided: by the spans of those who did, and by the journal. */
@@ -139,6 +130,17 @@ export const sound = (spans: ReadonlyArray<Seen>, run: string): void => {
     assert.notStrictEqual(end, "open", name)
     assert.strictEqual(attributes[names.errorType] === undefined, end !== "error", `${name} ${JSON.stringify(span)}`)
     assert.strictEqual(attributes[SemConv.espalier.runId], run, name)
+    const attempt = attributes[SemConv.espalier.taskAttempt]
+    if (attributes[SemConv.espalier.nodeRole] !== "worker" || typeof attempt !== "number") continue
+    // A try points to the one before it, where that was made in the same process.
+    const before = spans.find(
+      (each) =>
+        each.parent === span.parent &&
+        each.attributes[SemConv.espalier.nodeRole] === "worker" &&
+        each.attributes[SemConv.espalier.taskAttempt] === attempt - 1
+    )
+    const restarts = span.links.filter(({ type }) => type === SemConv.links.restartOf).map(({ id }) => id)
+    assert.deepStrictEqual(restarts, before === undefined ? [] : [before.id], name)
   }
 }
 
@@ -156,6 +158,3 @@ export const agree = (
   addsUp(run, spans, events)
   assert.deepStrictEqual(decidedBySpans(spans), new Set(decidedByTree(tree)))
 }
-
-export const historyOf = (run: string): Effect.Effect<ReadonlyArray<RunEvent.RunEvent>, unknown, Journal.Journal> =>
-  Stream.runCollect(Run.events(run))

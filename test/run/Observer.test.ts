@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { Artefacts, Journal, JournalSqlite } from "espalier/journal"
-import { Host, Notifier, Observer, Office, Plan, Run, RunEvent } from "espalier/run"
+import { type Budget, Host, Notifier, Observer, Office, Plan, Result, Run, RunEvent } from "espalier/run"
 import { Fake } from "espalier/testing"
 
 import { freshPath } from "../journal/fixtures/folder.ts"
@@ -85,6 +85,25 @@ describe("what is shown", () => {
       )
     }).pipe(Effect.provide([layer, logs]), memory)
   })
+
+  it.effect(
+    "R-501 are accounts of its budget as they are after the events, frozen, so that who sees one changes nothing",
+    () => {
+      const shown: Array<Budget.Account | undefined> = []
+      const layer = Observer.layer({
+        attend: () => ({ happened: (_, known) => void shown.push(known?.account("run"), known?.account("nobody")) })
+      })
+      return Effect.gen(function* () {
+        const spends = worker("one", () => Effect.succeed(Result.completed("a", { usage: { tokens: 7 } })))
+        yield* Run.start(guarded([spends], [task("a")], { limits: { tokens: 9 } }), r1)
+        const [first, nobody] = shown
+        assert.isUndefined(nobody)
+        assert.deepStrictEqual(first?.limit, { tokens: 9 })
+        assert.deepStrictEqual(shown.at(-2)?.settled, { tokens: 7 })
+        assert.isTrue([first, first?.limit, first?.settled, first?.reserved].every(Object.isFrozen))
+      }).pipe(Effect.provide(layer), memory)
+    }
+  )
 
   it.effect("R-501 is the value of a large output when it happens, and its place when it is recalled", () => {
     const { attendances, layer } = watching()

@@ -38,6 +38,8 @@ export const errorTypes = [
   "mailbox_full",
   "restart_intensity",
   "review_expired",
+  "transient",
+  "capability",
   "crash",
   "_OTHER"
 ] as const
@@ -88,8 +90,8 @@ export const errorTypeOfAi = (reason: AiError.AiErrorReason["_tag"] | (string & 
   Object.hasOwn(ofAi, reason) ? ofAi[reason as AiError.AiErrorReason["_tag"]] : "_OTHER"
 
 const ofKind: Readonly<Record<ErrorKind, ErrorType>> = {
-  transient: "_OTHER",
-  capability: "_OTHER",
+  transient: "transient",
+  capability: "capability",
   oversized: "oversized",
   malformed: "contract_violation",
   denied: "denied",
@@ -113,7 +115,7 @@ export interface Failed {
 }
 
 /**
- * Of a failure by its kind. A kind says what to do about a failure and not what it was: `transient` and `capability` are `_OTHER`.
+ * Of a failure by its kind. A kind says what to do about a failure and not what it was, which is more than nothing.
  *
  * @category errors
  * @since 0.1.0
@@ -172,8 +174,11 @@ export const errorTypeOfEnd = ({ kind, outcome }: Ended): ErrorType | undefined 
  */
 export const errorTypeOfTool = (ended: Ended): ErrorType | undefined => {
   const type = errorTypeOfEnd(ended)
-  return type === "_OTHER" ? "tool_failed" : type
+  return type !== undefined && vague.has(type) ? "tool_failed" : type
 }
+
+/** What says less than who has failed. */
+const vague: ReadonlySet<ErrorType> = new Set(["_OTHER", "transient", "capability"] as const)
 
 /**
  * What the end of an order means. One that ended because people did not let it do something has nothing that is to blame on it.

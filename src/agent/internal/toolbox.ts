@@ -398,10 +398,10 @@ const endOf = (exit: Exit.Exit<unknown, unknown>): Ended => {
 /** Makes a call with whoever sees it. */
 const seen = <A, E, R, RT>(
   { name, tool: { description } }: ToolScope.Entry<RT>,
-  { id }: Call,
+  { id, params }: Call,
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.flatMap(Inside, (around) => around({ _tag: "Tool", tool: name, call: id, description }, effect, endOf))
+  Effect.flatMap(Inside, (around) => around({ _tag: "Tool", tool: name, call: id, params, description }, effect, endOf))
 
 /** To wait for a turn, which the gateway bounds, is no silence: there is a sign of life until `turn`. */
 const waiting = <A, E, R>(

@@ -13,9 +13,18 @@ import { attribute } from "./names.ts"
 /** Attributes by name. */
 export type Attributes = Readonly<Record<string, string>>
 
-/** Attributes as a text that is the same for the same ones, in whatever order they are given. */
-export const keyOf = (attributes: Attributes): string =>
-  JSON.stringify(Object.entries(attributes).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+/** Attributes as a text that is the same for the same ones, in whatever order they are given, and for no others. */
+export const keyOf = (attributes: Attributes): string => {
+  let key = ""
+  for (const name of Object.keys(attributes).toSorted()) {
+    const value = attributes[name] ?? ""
+    key += `${name.length} ${value.length} ${name}${value}`
+  }
+  return key
+}
+
+/** A series of a metric, as a text. */
+export const seriesOf = (metric: string, attributes: Attributes): string => `${metric} ${keyOf(attributes)}`
 
 /** The attributes of what has no series of its own. */
 export const rest: Attributes = { [attribute.overflow]: "true" }

@@ -310,6 +310,12 @@ const own = {
       [a.workflow],
       "Tokens spent on a task after something had been delivered for it"
     ),
+    "espalier.budget.utilization": histogram(
+      "1",
+      buckets.ratio,
+      [a.scope, a.measure],
+      "The share of its limit that a budget had used when its run ended"
+    ),
     "espalier.budget.exhaustions": counter(
       "{exhaustion}",
       [a.scope, a.measure, a.exhaustion],
@@ -362,10 +368,6 @@ export const byKey = (profile: Profile): ReadonlyMap<string, Entry> => {
 /** What cannot be measured here, and why. */
 export const unmeasured: ReadonlyArray<{ readonly name: string; readonly why: string }> = [
   { name: "espalier.breaker.rejections", why: "a breaker tells nobody of a call that it refuses" },
-  {
-    name: "espalier.budget.utilization",
-    why: "what an account has left is in the state of its run, and a sum over events would count some work twice"
-  },
   {
     name: "espalier.checkpoint.duration",
     why: "the journal is not observed; a database has better numbers of its own"

@@ -24,6 +24,7 @@ import { espalier, isContent, isUsage, operations, renamed, spanName, value, typ
 import type { Job, Take } from "./captured.ts"
 import { dropped } from "./drops.ts"
 import { GenAiScope, type Capture, type Scope } from "./genAiScope.ts"
+import { cut, jsonOf } from "./messages.ts"
 import { failedOf, scrubbed } from "./scrubbed.ts"
 
 /** What the spans of a layer have in common. */
@@ -33,6 +34,8 @@ export interface Settings {
   readonly onSpan: boolean
   readonly hooked: boolean
   readonly safe: ReadonlySet<string>
+  /** How many bytes are told of the arguments of a tool, and of its result. */
+  readonly limit: number
   readonly take: Take
 }
 
@@ -128,7 +131,7 @@ const decorated = (
   span: Tracer.Span,
   { by, context, model, provider, scope }: Surrounding,
   operation: "chat" | "embeddings" | undefined,
-  { capture, hooked, names, onSpan, safe, take }: Settings
+  { capture, hooked, limit, names, onSpan, safe, take }: Settings
 ): Tracer.Span => {
   if (known.has(span)) return span
   const attribute = span.attribute.bind(span)
@@ -159,7 +162,12 @@ const decorated = (
     if (isUsage(key) && !infers) return
     if (key === espalier.outcome) outcome = told
     if (key === at.errorType) hasType = true
-    return attribute(key, level === "full" && isContent(key) ? told : shown(told, by))
+    // Secrets go first: half of one is not found any more.
+    const may = level === "full" && isContent(key) ? told : shown(told, by)
+    return attribute(
+      key,
+      key === names.content.toolCallArguments || key === names.content.toolCallResult ? cut(jsonOf(may), limit) : may
+    )
   }
 
   const attributesOf = (given: Readonly<Record<string, unknown>>): Record<string, unknown> =>

@@ -216,7 +216,7 @@ export class Delegating {
         const error = faultOf(event.outcome, event.result.error, event.note)
         const said = { outcome: event.outcome, ...(error === undefined ? {} : { error }) }
         this.note(section.place(event.group, at).twig, "merged", event, said)
-        if (event.group !== "") this.ungroup(event.group, section, at, event.outcome)
+        if (event.group !== "") this.ungroup(event.group, section, at, event.outcome, error)
         return
       }
       case "Consulted":
@@ -239,11 +239,17 @@ export class Delegating {
         this.waiting.add(order)
         return
       }
+      case "Recalled": {
+        const order = this.orders.get(event.dispatch)
+        if (order !== undefined) order.isRecalled = true
+        return
+      }
       case "Reported": {
         const { attempts, dispatch, note, outcome, result, review } = event
         const order = this.orders.get(dispatch)
         if (order === undefined) return
-        order.attempt = attempts
+        // One that is called back may say so while its next attempt is to come.
+        if (outcome !== "cancelled" && !order.isRecalled) order.heard(attempts, at)
         order.stop(at, outcome, faultOf(outcome, result.error, note, review))
         this.drop(event.task)
         return
@@ -399,8 +405,8 @@ export class Delegating {
     const outcome: Outcome = end === "done" ? "ok" : "failed"
     const error = end === "done" ? undefined : { kind: `${twig.kind}-failed`, reason: note }
     const order = this.orders.get(dispatch)
-    if (twig.isOpen) return order?.settled(twig, at, outcome, error)
-    if (twig.said.lost !== true || order?.wasRepeated(name) === true) return
+    if (twig.said.lost !== true) return order?.settled(twig, at, outcome, error)
+    if (order?.wasRepeated(name) === true) return
     const parent = order?.at(at) ?? this.payers.get(dispatch)
     if (parent !== undefined) this.twig(parent, twig.kind, name, at).end(at, outcome, error)
   }
@@ -460,9 +466,9 @@ export class Delegating {
     this.parked.delete(dispatch)
   }
 
-  private ungroup(group: string, section: Section, at: number, outcome: Outcome): void {
+  private ungroup(group: string, section: Section, at: number, outcome: Outcome, error?: Fault): void {
     if (!this.groups.has(group)) return
-    section.close(group, at, outcome)
+    section.close(group, at, outcome, error)
     this.groups.delete(group)
   }
 }

@@ -1,9 +1,10 @@
 /**
- * For whom a model is called, as the spans of its calls say it.
+ * For whom a model is called, as the spans of its calls say it, and how tracers are decorated.
  *
  * @since 0.1.0
  */
 import * as Context from "effect/Context"
+import type * as Tracer from "effect/Tracer"
 
 /**
  * How much of what is said to a model and by it may be told.
@@ -40,6 +41,33 @@ export interface Scope {
   readonly conversation?: string | undefined
   readonly capture?: Capture | undefined
 }
+
+/**
+ * How tracers are decorated.
+ *
+ * **Details**
+ *
+ * - `decorate`: the same for the same tracer. `tellsTools`: whether arguments and results of tools may go to its spans, which take of
+ *   them what may be told.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Decoration {
+  readonly decorate: (tracer: Tracer.Tracer) => Tracer.Tracer
+  readonly tellsTools: boolean
+}
+
+/**
+ * How the tracers of runs are decorated, whichever they are. Default: not at all.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export const Decoration: Context.Reference<Decoration | undefined> = Context.Reference<Decoration | undefined>(
+  "espalier/observe/internal/genAiScope/Decoration",
+  { defaultValue: () => undefined }
+)
 
 /**
  * For whom models are called around here. Default: nobody known.

@@ -62,13 +62,14 @@ export const told = ({ by }: Pick<Manner, "by">, text: string, limit: number = l
 /** Fields whose texts are ids that other records are found by. */
 const ids: ReadonlySet<string> = new Set(["run_id", "trace_id", "span_id", eventName])
 
-const clean = (fields: Fields, manner: Manner): Fields =>
-  Object.fromEntries(
-    Object.entries(fields).map(([key, value]) => [
-      key,
-      typeof value === "string" && !ids.has(key) ? told(manner, value) : value
-    ])
-  )
+const clean = (fields: Fields, manner: Manner): Fields => {
+  const found: Record<string, unknown> = {}
+  for (const name of Object.keys(fields)) {
+    const value = fields[name]
+    found[name] = typeof value === "string" && !ids.has(name) ? told(manner, value) : value
+  }
+  return found
+}
 
 /** The ids in a W3C `traceparent`; nothing where it is none. */
 export const idsOf = (trace: string | undefined): Fields => {

@@ -11,7 +11,7 @@
  *
  * - `run_id`, `task`, `worker`, `domain`, `dispatch`, `attempt`, `desk`: where it happened.
  * - `latency_ms`: how long it took, without the time in which it waited for people or nobody carried the run out.
- * - `tokens`, `cost`: what it used. `input_size`, `output_size`: bytes of JSON.
+ * - `tokens`, `cost`: what it used; `estimated`: what was set aside for it, because a provider did not say what it was. `input_size`, `output_size`: bytes of JSON.
  * - `trace_id`, `span_id`: of the segment of the run that it belongs to.
  * - `outcome`: how it ended. `error`: its kind, and the reason in the words of the failure.
  *
@@ -28,6 +28,7 @@ export const leading: ReadonlyArray<string> = [
   "latency_ms",
   "tokens",
   "cost",
+  "estimated",
   "input_size",
   "output_size",
   "outcome",
@@ -46,7 +47,10 @@ export const errorType = "error.type"
 export { value as word } from "../SemConv.ts"
 
 /** Only what is there. */
-export const given = (fields: Fields): Fields =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+export const given = (fields: Fields): Fields => {
+  const found: Record<string, unknown> = {}
+  for (const name of Object.keys(fields)) if (fields[name] !== undefined) found[name] = fields[name]
+  return found
+}
 
 export { domainOf } from "../../agent/internal/meterRows.ts"

@@ -293,7 +293,14 @@ export const table: Table = {
     message: `${dispatch} used a ${what}`,
     task,
     worker: worker === "" ? undefined : worker,
-    more: () => ({ dispatch, what: word(what), latency_ms: facts?.["durationMillis"], ...used(usage) })
+    more: () => ({
+      dispatch,
+      what: word(what),
+      latency_ms: facts?.["durationMillis"],
+      ...used(usage),
+      // Whatever else stands there is not ours to tell.
+      estimated: facts?.["estimated"] === true ? true : undefined
+    })
   }),
   Recalled: ({ dispatch, reason, task }, memory) => ({
     level: "Debug",

@@ -122,7 +122,8 @@ const encoder = new TextEncoder()
 
 const bytesOf = (text: string): number => encoder.encode(text).length
 
-const cut = (text: string, limit: number): string => {
+/** The beginning of a text, as far as so many bytes. */
+export const cut = (text: string, limit: number): string => {
   if (bytesOf(text) <= limit) return text
   const mark = "…"
   const bytes = encoder.encode(text).slice(0, Math.max(0, limit - bytesOf(mark)))
@@ -130,7 +131,8 @@ const cut = (text: string, limit: number): string => {
   return `${new TextDecoder().decode(bytes).replace(/\uFFFD+$/, "")}${mark}`
 }
 
-const jsonOf = (value: unknown): string => {
+/** A value as JSON, and what is none as nothing. */
+export const jsonOf = (value: unknown): string => {
   try {
     return JSON.stringify(value) ?? "null"
   } catch {

@@ -18,11 +18,12 @@ import type { Attendance, Beginning, Ended, Observer, Work } from "../../run/Obs
 import * as Office from "../../run/Office.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
 import type { Event, Tree } from "../../Tree.ts"
-import { Board } from "./board.ts"
+import { Board, type Shown } from "./board.ts"
 import { CardinalityGuard } from "./cardinality.ts"
 import { byKey, type Profile } from "./catalogue.ts"
 import { dropped } from "./drops.ts"
 import { following } from "./following.ts"
+import { Budgets } from "./measures/budgets.ts"
 import { measured, type Measurement, seconds } from "./measures/measurement.ts"
 import { make as makeMeasuring } from "./measures/measuring.ts"
 import type { Memory } from "./measures/memory.ts"
@@ -55,8 +56,9 @@ export class Metering {
   private readonly clock: Clock.Clock
   private readonly recorder: Recorder
   private readonly board: Board
-  /** what is known of the runs that are carried out here */
-  private readonly live = new Set<Memory>()
+  /** what is known of the runs that are carried out here, by desk: there are no empty ones */
+  private readonly live = new Map<string, Set<Memory>>()
+  private readonly tasks: Shown
   private readonly journals = new Map<Journal.Journal["Service"], Reading>()
 
   constructor(settings: Settings, scope: Scope.Scope, clock: Clock.Clock, recorder: Recorder, board: Board) {
@@ -65,7 +67,7 @@ export class Metering {
     this.clock = clock
     this.recorder = recorder
     this.board = board
-    board.add(() => this.taskSamples())
+    this.tasks = board.add(() => this.taskSamples())
     board.add(() => this.seriesSamples())
   }
 
@@ -86,13 +88,13 @@ export class Metering {
     return Effect.gen({ self: this }, function* () {
       const run = Effect.runSyncWith(this.recorder.context)
       const snapshot = () => run(tree.snapshot)
-      const remove = yield* this.source(() => treeSamples(snapshot()))
+      const { refresh, remove } = yield* this.source(() => treeSamples(snapshot()))
       const look = (path: ReadonlyArray<string>) =>
         Option.getOrUndefined(run(Effect.option(Effect.flatMap(tree.find(path), (node) => node.snapshot))))
       const measures = new TreeMeasures(snapshot(), look)
       const take = (events: ReadonlyArray<Event>) => {
         for (const event of events) this.record(measures.happened(event))
-        if (measures.takeChanged()) this.board.refresh()
+        if (measures.takeChanged()) refresh()
       }
       yield* following(tree, take, () => dropped("metrics", "thrown", this.recorder.context))
       yield* Effect.forkScoped(Effect.ensuring(Effect.exit(tree.ended), Effect.sync(remove)), {
@@ -133,7 +135,7 @@ export class Metering {
       const run = Effect.runSyncWith(this.recorder.context)
       const positions = new Map<string, Position>()
       for (const { dependency: name, status } of yield* dependency.states) positions.set(name, positionOf(status))
-      yield* this.source(() => {
+      const { refresh } = yield* this.source(() => {
         // The list has only those that do not take every call.
         const known = new Map<string, Position>(Array.from(positions.keys(), (name) => [name, "closed"]))
         for (const { dependency: name, status } of run(dependency.states)) known.set(name, positionOf(status))
@@ -141,7 +143,7 @@ export class Metering {
       })
       const stop = dependency.changes(({ dependency: name, status }) => {
         this.moved(positions, name, positionOf(status))
-        this.board.refresh()
+        refresh()
       })
       yield* Effect.addFinalizer(() => Effect.sync(stop))
     })
@@ -179,51 +181,69 @@ export class Metering {
     return Effect.asVoid(Effect.acquireRelease(begin, end))
   }
 
-  private source(read: () => ReadonlyArray<Sample>): Effect.Effect<() => void, never, Scope.Scope> {
+  private source(read: () => ReadonlyArray<Sample>): Effect.Effect<Shown, never, Scope.Scope> {
     return Effect.acquireRelease(
       Effect.sync(() => this.board.add(read)),
-      (remove) => Effect.sync(remove)
+      ({ remove }) => Effect.sync(remove)
     )
   }
 
   private attend(): Attendance {
     const measuring = makeMeasuring()
     const { memory } = measuring
+    const budgets = new Budgets()
     const since = this.clock.currentTimeMillisUnsafe()
     let begun: Beginning | undefined
+    let ended = (): void => {}
     return {
-      recall: measuring.recall,
+      recall: (event) => {
+        measuring.recall(event)
+        budgets.see(event)
+      },
       begin: (beginning) => {
         begun = beginning
       },
-      happened: (events) => {
+      happened: (events, known) => {
         // Not before the journal says so: somebody else may carry it out.
         if (begun !== undefined && events.some(isBegin)) {
-          this.begun(begun, memory, since)
+          ended = this.begun(begun, memory, since)
           begun = undefined
         }
-        for (const event of events) this.record(this.priced(measuring.happened(event)))
+        for (const event of events) {
+          this.record(this.priced(measuring.happened(event)))
+          budgets.see(event)
+          this.record(budgets.measure(event, known))
+        }
         this.told(events)
       },
       around: (work, effect, ended) => (work._tag === "Attempt" ? this.attempt(work, effect, ended) : effect),
-      end: () => {
-        if (this.live.delete(memory)) this.board.refresh()
-      }
+      end: () => ended()
     }
   }
 
-  private begun({ at, cause }: Beginning, memory: Memory, since: number): void {
-    this.live.add(memory)
-    if (cause === "start") return
-    this.record([measured("espalier.journal.replay.duration", seconds(at - since), { [a.workflow]: memory.desk })])
+  /** A run is carried out here, until the answer is called. What desks have no run of has no series. */
+  private begun({ at, cause, desk }: Beginning, memory: Memory, since: number): () => void {
+    if (cause !== "start") {
+      this.record([measured("espalier.journal.replay.duration", seconds(at - since), { [a.workflow]: memory.desk })])
+    }
     if (cause === "crash-recovery") {
       this.record([measured("espalier.run.recoveries", 1, { [a.recovery]: word(cause) })])
     }
-    this.board.refresh()
+    const { live } = this
+    const runs = live.get(desk) ?? new Set()
+    runs.add(memory)
+    if (!live.has(desk)) {
+      live.set(desk, runs)
+      this.tasks.refresh()
+    }
+    return () => {
+      if (!runs.delete(memory) || runs.size > 0) return
+      live.delete(desk)
+      this.tasks.refresh()
+    }
   }
 
   private told(events: ReadonlyArray<RunEvent>): void {
-    if (events.some(({ _tag }) => _tag === "RunStarted")) this.board.refresh()
     if (events.some(({ _tag }) => _tag.startsWith("Review"))) for (const { again } of this.journals.values()) again()
   }
 
@@ -268,19 +288,13 @@ export class Metering {
   }
 
   private taskSamples(): ReadonlyArray<Sample> {
-    const desks = new Map<string, Array<Memory>>()
-    for (const memory of this.live) {
-      if (memory.desk === "") continue
-      const found = desks.get(memory.desk)
-      if (found === undefined) desks.set(memory.desk, [memory])
-      else found.push(memory)
-    }
-    return Array.from(desks).flatMap(([desk, memories]) =>
-      states.map((state) => {
-        const count = memories.reduce((sum, memory) => sum + (memory.states.get(state) ?? 0), 0)
+    return Array.from(this.live).flatMap(([desk, runs]) => {
+      const counts = Array.from(runs, ({ states }) => states)
+      return states.map((state) => {
+        const count = counts.reduce((sum, each) => sum + (each.get(state) ?? 0), 0)
         return sample("espalier.task.count", count, { [a.workflow]: desk, [a.taskState]: state })
       })
-    )
+    })
   }
 
   private seriesSamples(): ReadonlyArray<Sample> {

@@ -16,6 +16,8 @@ export class Order {
   attempt = 1
   /** When the next attempt begins, where none goes on. */
   private nextAt: number | undefined
+  /** It was called back. */
+  isRecalled = false
   /** Its worker asks models. */
   isAgent = false
   /** Where its work is told of since it was begun last. */
@@ -25,6 +27,8 @@ export class Order {
   /** What it does outside and goes on, by name; calls of tools that are told of by what was paid for them alone. */
   private readonly outside = new Map<string, Array<Twig>>()
   private readonly repeated = new Map<string, number>()
+  /** What was paid for and is not settled. */
+  private readonly paid = new Set<Twig>()
 
   constructor(task: string, dispatch: string, worker: string) {
     this.task = task
@@ -40,6 +44,7 @@ export class Order {
     this.agent = undefined
     this.outside.clear()
     this.repeated.clear()
+    this.paid.clear()
     this.nextAt = Math.max(at, this.nextAt ?? at)
     this.due(at)
   }
@@ -62,6 +67,15 @@ export class Order {
     this.nextAt = undefined
   }
 
+  /** There is word of an attempt, so that it has begun: a timer may be early by the clock that the events have. */
+  heard(attempt: number, at: number): void {
+    if (this.nextAt !== undefined && attempt >= this.attempt) {
+      this.attempt = attempt
+      this.nextAt = Math.min(this.nextAt, at)
+    }
+    this.due(at)
+  }
+
   /** Where something that its work did is told of. */
   at(at: number): Twig | undefined {
     this.due(at)
@@ -70,7 +84,7 @@ export class Order {
 
   /** An attempt has failed, and another one follows. */
   failed(attempt: number, at: number, waitMillis: number, error: NonNullable<Node["error"]>): void {
-    this.due(at)
+    this.heard(attempt, at)
     this.leave(at)
     if (this.agent?.isOpen === true) this.section?.end(this.agent, at, "failed", error)
     this.attempt = attempt + 1
@@ -98,19 +112,28 @@ export class Order {
     return twig
   }
 
-  /** A tool was called: what is told of it already, or nothing. */
+  /**
+   * A tool was called: what is told of it already, or nothing. Which one it was of those that have the same name and go on at the same
+   * time is known when it is settled; until then it is the first.
+   */
   called(name: string, at: number, outcome: Node["outcome"], error?: Node["error"]): Twig | undefined {
-    const known = this.outside.get(name)
-    let twig = known?.shift()
-    while (twig !== undefined && !twig.isOpen) twig = known?.shift()
+    const twig = this.outside.get(name)?.find(({ isOpen }) => isOpen)
     if (twig === undefined) this.repeated.set(name, (this.repeated.get(name) ?? 0) + 1)
-    else this.section?.end(twig, at, outcome, error)
+    else {
+      this.section?.end(twig, at, outcome, error)
+      this.paid.add(twig)
+    }
     return twig
   }
 
   /** It is known what came of something that was done outside. */
   settled(twig: Twig, at: number, outcome: Node["outcome"], error?: Node["error"]): void {
-    if (twig.isOpen) this.section?.end(twig, at, outcome, error)
+    if (this.paid.delete(twig) || !twig.isOpen) return
+    const taken = this.outside.get(twig.name)?.find((each) => this.paid.has(each))
+    if (taken === undefined) return this.section?.end(twig, at, outcome, error)
+    // It was this call that was paid for, and the other one goes on.
+    this.paid.delete(taken)
+    this.section?.exchange(taken, twig)
   }
 
   /** Whether what was settled is told of by a call that was paid for. */
@@ -130,5 +153,6 @@ export class Order {
       }
     }
     this.outside.clear()
+    this.paid.clear()
   }
 }

@@ -32,6 +32,7 @@ import type { Settings, SignalSettings } from "./otlpSettings.ts"
 import { signals } from "./otlpSettings.ts"
 import * as Shim from "./otlpShim.ts"
 import { Outbox } from "./outbox.ts"
+import { prompting } from "./prompting.ts"
 import * as RegistryView from "./registryView.ts"
 
 /** How many items are in a body that an exporter has made. */
@@ -112,9 +113,18 @@ const make = (settings: Settings) =>
       traces: (interval: SignalSettings["interval"]) =>
         Layer.effect(
           Tracer.Tracer,
-          Effect.map(OtlpTracer.make({ ...common, exportInterval: interval }), (tracer) =>
-            Guard.tracer(tracer, ["end"], lost("traces"))
-          )
+          Effect.gen(function* () {
+            const flusher = yield* OtlpExporter.Flusher
+            let hand: Effect.Effect<void> = Effect.void
+            const register = (run: Effect.Effect<void>) => {
+              hand = run
+              return flusher.register(run)
+            }
+            const tracer = yield* OtlpTracer.make({ ...common, exportInterval: interval }).pipe(
+              Effect.provideService(OtlpExporter.Flusher, { ...flusher, register })
+            )
+            return Guard.tracer(yield* prompting(tracer, hand), ["end"], lost("traces"))
+          })
         ),
       logs: (interval: SignalSettings["interval"]) => {
         const { excludeLogSpans } = settings

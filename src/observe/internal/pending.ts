@@ -49,9 +49,9 @@ export const watch = (
     const clock = yield* Clock.Clock
     const news = Latch.makeUnsafe(true)
     let open: ReadonlyArray<Journal.ListedReview> = []
-    yield* Effect.acquireRelease(
+    const shown = yield* Effect.acquireRelease(
       Effect.sync(() => board.add(() => pendingSamples(open, clock.currentTimeMillisUnsafe()))),
-      (remove) => Effect.sync(remove)
+      ({ remove }) => Effect.sync(remove)
     )
     const read = Effect.suspend(() => {
       Latch.closeUnsafe(news)
@@ -59,7 +59,7 @@ export const watch = (
         Effect.orElseSucceed(journal.reviews(), () => []),
         (found) => {
           open = found // P1
-          board.refresh()
+          shown.refresh()
         }
       )
     })

@@ -10,7 +10,7 @@
 import type * as Context from "effect/Context"
 import * as Metric from "effect/Metric"
 
-import { type Attributes, type CardinalityGuard, isRest, keyOf } from "./cardinality.ts"
+import { type Attributes, type CardinalityGuard, isRest, seriesOf } from "./cardinality.ts"
 import type { Entry } from "./catalogue.ts"
 import type { Measurement } from "./measures/measurement.ts"
 import { measured } from "./measures/measurement.ts"
@@ -18,9 +18,11 @@ import { attribute as a } from "./names.ts"
 
 type Series = Metric.Counter<number> | Metric.Histogram<number>
 
-/** The attributes that a metric may have; another one would be a leak, and is left out. */
+/** The attributes that a metric may have, in the order of the measurement; another one would be a leak, and is left out. */
 export const allowed = ({ attributes: names }: Entry, attributes: Attributes): Attributes =>
-  Object.fromEntries(Object.entries(attributes).filter(([name]) => names.includes(name)))
+  Object.keys(attributes).every((name) => names.includes(name))
+    ? attributes
+    : Object.fromEntries(Object.entries(attributes).filter(([name]) => names.includes(name)))
 
 /** What exporters are told with each series. */
 export const withUnit = ({ unit }: Entry, attributes: Attributes): Attributes => ({ ...attributes, unit })
@@ -43,18 +45,22 @@ export class Recorder {
       const entry = this.entries.get(metric)
       // A metric that the profile does not have.
       if (entry === undefined || entry.instrument === "gauge" || !Number.isFinite(value)) continue
-      const admitted = this.guard.admit(entry.name, allowed(entry, attributes))
-      this.seriesOf(entry, admitted).updateUnsafe(value, this.context)
-      // What is dropped of the count of what is dropped is not counted again.
-      if (isRest(admitted) && metric !== folded.metric) this.record([folded])
+      const own = allowed(entry, attributes)
+      // One that has been admitted stays so. C2
+      const series = this.series.get(seriesOf(entry.name, own))
+      if (series === undefined) this.recordNew(entry, own, value)
+      else series.updateUnsafe(value, this.context)
     }
   }
 
-  private seriesOf(entry: Entry, attributes: Attributes): Series {
-    const key = `${entry.name} ${keyOf(attributes)}`
-    let series = this.series.get(key)
-    if (series === undefined) this.series.set(key, (series = make(entry, withUnit(entry, attributes))))
-    return series
+  private recordNew(entry: Entry, own: Attributes, value: number): void {
+    const admitted = this.guard.admit(entry.name, own)
+    const key = seriesOf(entry.name, admitted)
+    const series = this.series.get(key) ?? make(entry, withUnit(entry, admitted))
+    this.series.set(key, series)
+    series.updateUnsafe(value, this.context)
+    // What is dropped of the count of what is dropped is not counted again.
+    if (isRest(admitted) && entry.name !== folded.metric) this.record([folded])
   }
 }
 

@@ -57,6 +57,13 @@ export class Section {
     this.open.delete(twig)
   }
 
+  /** What has ended goes on, and what went on has ended in its place. */
+  exchange(ended: Twig, open: Twig): void {
+    open.takeEnd(ended)
+    this.open.delete(open)
+    this.open.add(ended)
+  }
+
   get isOpen(): boolean {
     return this.twig.isOpen
   }
@@ -84,11 +91,11 @@ export class Section {
   }
 
   /** The group of a task is over. */
-  close(group: string, at: number, outcome: Node["outcome"]): void {
+  close(group: string, at: number, outcome: Node["outcome"], error?: Node["error"]): void {
     const place = this.places.get(group)
     if (place === undefined || !place.twig.isOpen) return
-    for (const twig of place.domains.values()) this.end(twig, at, outcome)
-    this.end(place.twig, at, outcome)
+    for (const twig of place.domains.values()) this.end(twig, at, outcome, error)
+    this.end(place.twig, at, outcome, error)
   }
 
   /** All that goes on ends with the segment. `lost`: its process has died. */

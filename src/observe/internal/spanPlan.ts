@@ -12,56 +12,16 @@
  *
  * @since 0.1.0
  */
-import {
-  endOfChoice,
-  endOfOrder,
-  errorTypeOfEnd,
-  errorTypeOfRun,
-  errorTypeOfTool
-} from "../../agent/internal/errorTypes.ts"
+import { endOfChoice, endOfOrder, errorTypeOfRun, errorTypeOfTool } from "../../agent/internal/errorTypes.ts"
 import type { Beginning, Ended, Known, Work } from "../../run/Observer.ts"
 import type { Of, PlannedTask, ReviewKind, RunEvent, WorkerHealth } from "../../run/RunEvent.ts"
-import { type Attributes, type ErrorType, espalier, links, operations, spanName, value } from "../SemConv.ts"
+import { type Attributes, espalier, links, operations, spanName, value } from "../SemConv.ts"
 import { decisionOf } from "./decisions.ts"
+import { OpenSpans } from "./openSpans.ts"
 import * as budget from "./spanBudget.ts"
+import { closing, type Fields, type How, type Op, type Open } from "./spanOps.ts"
+import { Routing } from "./spanRouting.ts"
 import { type Link, Segments } from "./spanSegments.ts"
-import { SpanUsage } from "./spanUsage.ts"
-
-export type Fields = Readonly<Record<string, string | number | boolean>>
-
-/**
- * What is to be done with spans.
- *
- * **Details**
- *
- * - `Open`: below `parent`, absent for the root of a trace; `within`: it is in a trace that another process began. `sampled`:
- *   whether it is told, absent = as what it is below.
- * - `Tell`: more of one that is open.
- * - `Close`: `error` is the type of its failure; `quiet`: it neither failed nor is done; `kept`: others point to it afterwards, until
- *   `Forget`.
- */
-export type Op =
-  | {
-      readonly _tag: "Open"
-      readonly id: string
-      readonly parent: string | undefined
-      readonly name: string
-      readonly kind: "internal" | "producer"
-      readonly attributes: Fields
-      readonly links: ReadonlyArray<Link>
-      readonly within?: string | undefined
-      readonly sampled?: boolean
-    }
-  | { readonly _tag: "Tell"; readonly id: string; readonly attributes: Fields }
-  | {
-      readonly _tag: "Close"
-      readonly id: string
-      readonly error: string | undefined
-      readonly quiet: boolean
-      readonly kept: boolean
-      readonly attributes: Fields
-    }
-  | { readonly _tag: "Forget"; readonly id: string }
 
 /**
  * What work opens.
@@ -105,30 +65,9 @@ export interface Manner {
   readonly kept: boolean
 }
 
-/** How a span ends. `error`: the type of its failure, where its end alone does not say it. */
-interface How extends Ended {
-  readonly error?: ErrorType | undefined
-}
-
-/** Ends that are neither a failure nor done, where they are no error. */
-const quiet: ReadonlySet<Ended["outcome"]> = new Set(["suspended", "cancelled", "refused", "denied"] as const)
-
-/** How a span ends. */
-const closing = (id: string, how: How, names: Attributes, attributes: Fields = {}): Op => {
-  const { outcome } = how
-  const error = "error" in how ? how.error : errorTypeOfEnd(how)
-  return {
-    _tag: "Close",
-    id,
-    error,
-    quiet: error === undefined && quiet.has(outcome),
-    kept: id.startsWith("attempt ") || id.startsWith("dispatch "),
-    attributes: {
-      ...attributes,
-      [espalier.outcome]: outcome === "accepted" ? "ok" : value(outcome),
-      ...(error === undefined ? {} : { [names.errorType]: error })
-    }
-  }
+interface More {
+  readonly kind?: "internal" | "producer"
+  readonly links?: ReadonlyArray<Link>
 }
 
 /** How a run is over. */
@@ -151,13 +90,11 @@ export class SpanPlan {
   private recalled = 0
   private known: Known | undefined
   private readonly segments = new Segments()
-  private readonly usage = new SpanUsage()
   private readonly health = new Map<string, WorkerHealth>()
   /** What tasks need, by who needs it; and the spans of the orders that brought it here. */
   private readonly needs = new Map<string, ReadonlyArray<string>>()
   private readonly brought = new Map<string, string>()
-  /** Who could have had a task. */
-  private readonly candidates = new Map<string, number>()
+  private readonly routing = new Routing()
   private readonly parents = new Map<string, string>()
   private readonly groups = new Map<string, string>()
   private readonly orders = new Map<string, Order>()
@@ -167,22 +104,18 @@ export class SpanPlan {
     string,
     { readonly at: number; readonly kind: ReviewKind; readonly trace: string | undefined }
   >()
-  /** What is open, each with what it is below, in the order in which it was opened. */
-  private readonly open = new Map<string, string>()
+  private readonly open: OpenSpans
   private readonly tried = new Map<string, string>()
-  /** What of it is no span, because there are too many. */
-  private readonly unmade = new Set<string>()
   private begun: Beginning | undefined
   private isWritten = false
-  private opened = 0
   private called = 0
-  private dropped = 0
   private ended: Ended["outcome"] | undefined
 
   constructor(run: string, names: Attributes, manner: Manner) {
     this.run = run
     this.names = names
     this.manner = manner
+    this.open = new OpenSpans(names, manner.most)
   }
 
   recall(event: RunEvent): void {
@@ -255,13 +188,11 @@ export class SpanPlan {
         })
       }
       case "Spent":
-        this.usage.add(event, this.payers(event))
+        this.open.spent(event, this.payers(event))
         return []
       case "BudgetRefused":
-      case "Overrun": {
-        const id = this.nearest(event.task)
-        return this.unmade.has(id) ? [] : [{ _tag: "Tell", id, attributes: budget.met(event) }]
-      }
+      case "Overrun":
+        return this.open.tell(this.nearest(event.task), budget.met(event))
       case "Parked":
         return this.close(`dispatch ${event.dispatch}`, { outcome: "suspended" })
       case "Merged":
@@ -305,15 +236,16 @@ export class SpanPlan {
         const below = this.delegate(work.dispatch)
         const id = `attempt ${work.dispatch} ${work.attempt}`
         const [domain, name] = placeOf(work.worker)
+        const { worker } = work
         const before = this.tried.get(order)
         this.tried.set(order, id)
         const own = this.opening(
           id,
           order,
-          spanName.invokeAgent(name),
+          spanName.invokeAgent(worker),
           {
             [this.names.operationName]: operations.invokeAgent,
-            [this.names.agentName]: name,
+            [this.names.agentName]: worker,
             [espalier.nodePath]: `${this.desk}/${domain}/${name}`,
             [espalier.nodeKindPath]: `${this.desk}/${domain}/${name}`,
             [espalier.nodeRole]: "worker",
@@ -325,7 +257,7 @@ export class SpanPlan {
           { links: before === undefined ? [] : [{ type: links.restartOf, to: { id: before } }] }
         )
         const past: ReadonlyArray<Op> = before === undefined ? [] : [{ _tag: "Forget", id: before }]
-        return { ops: [...below, ...own, ...past], id, within: this.made(id), agent: name }
+        return { ops: [...below, ...own, ...past], id, within: this.open.nearest(id), agent: worker }
       }
       case "Choice": {
         const subject = this.groups.has(work.subject) ? work.subject : (this.parents.get(work.subject) ?? "")
@@ -336,7 +268,7 @@ export class SpanPlan {
           [this.names.agentName]: this.desk,
           ...(work.candidates === undefined ? {} : { [espalier.routingCandidates]: work.candidates })
         })
-        return { ops: [...below.ops, ...own], id, within: this.made(id), agent: this.desk }
+        return { ops: [...below.ops, ...own], id, within: this.open.nearest(id), agent: this.desk }
       }
       case "Tool": {
         // A model gives ids as it likes.
@@ -349,7 +281,7 @@ export class SpanPlan {
           ...(work.of === undefined
             ? {}
             : {
-                [this.names.agentName]: placeOf(work.of.worker)[1],
+                [this.names.agentName]: work.of.worker,
                 [espalier.taskId]: work.of.task,
                 [espalier.taskAttempt]: work.of.attempt
               })
@@ -437,9 +369,9 @@ export class SpanPlan {
   private delegate(dispatch: string): ReadonlyArray<Op> {
     const order = this.orders.get(dispatch)
     if (order === undefined || this.open.has(`dispatch ${dispatch}`)) return []
-    const [domain, name] = placeOf(order.worker)
+    const [domain] = placeOf(order.worker)
     const group = this.parents.get(order.task) ?? ""
-    const candidates = this.candidates.get(order.task)
+    const before = this.routing.before(order.task)
     const below = this.group(group)
     const id = `domain ${domain} ${group}`
     const supervisor = this.open.has(id)
@@ -457,24 +389,25 @@ export class SpanPlan {
       ...this.opening(
         `dispatch ${dispatch}`,
         id,
-        spanName.delegate(name),
+        spanName.delegate(order.worker),
         {
           [espalier.delegationId]: dispatch,
-          [espalier.delegationFrom]: `${this.desk}/${domain}`,
+          [espalier.delegationFrom]: this.desk,
           [espalier.delegationTo]: order.worker,
           [espalier.delegationMode]: "call",
           [espalier.taskId]: order.task,
           ...budget.limits(order.limits),
           ...breakerOf(order.worker, this.health.get(order.worker)),
-          ...(candidates === undefined
-            ? {}
-            : { [espalier.routingSelected]: order.worker, [espalier.routingCandidates]: candidates })
+          ...this.routing.of(order.task, group, order.worker)
         },
         {
-          links: (this.needs.get(order.task) ?? []).flatMap((need) => {
-            const from = this.brought.get(need)
-            return from === undefined ? [] : [{ type: links.gathers, to: { id: from } }]
-          })
+          links: [
+            ...(before === undefined ? [] : [{ type: links.restartOf, to: { id: `dispatch ${before}` } }]),
+            ...(this.needs.get(order.task) ?? []).flatMap((need) => {
+              const from = this.brought.get(need)
+              return from === undefined ? [] : [{ type: links.gathers, to: { id: from } }]
+            })
+          ]
         }
       )
     ]
@@ -482,6 +415,7 @@ export class SpanPlan {
 
   private learn(event: RunEvent): void {
     this.segments.learn(event)
+    this.routing.learn(event)
     const tasks = (group: string, planned: ReadonlyArray<PlannedTask>) => {
       for (const { id, needs } of planned) {
         this.parents.set(id, group)
@@ -503,9 +437,6 @@ export class SpanPlan {
         return tasks(event.group, event.tasks)
       case "HealthChanged":
         this.health.set(event.worker, event.health)
-        return
-      case "Routed":
-        this.candidates.set(event.task, event.candidates.length)
         return
       case "Dispatched":
         this.orders.set(event.dispatch, {
@@ -534,7 +465,6 @@ export class SpanPlan {
         this.parents.delete(event.task)
         this.groups.delete(event.task)
         this.needs.delete(event.task)
-        this.candidates.delete(event.task)
         return
       case "ReviewOpened":
         this.reviews.set(event.review, { at: event.at, kind: event.kind, trace: this.segments.last })
@@ -554,11 +484,7 @@ export class SpanPlan {
     const order = `dispatch ${dispatch}`
     const own = [this.tried.get(order) ?? "", order].find((id) => this.open.has(id))
     const around = this.groups.has(task) ? this.nearestGroup(task) : this.nearest(task)
-    const found: Array<string> = []
-    for (let id: string | undefined = own ?? around; id !== undefined; id = this.open.get(id)) {
-      if (this.open.has(id)) found.push(id)
-    }
-    return found
+    return this.open.around(own ?? around)
   }
 
   /** The group of a task that is open, or the nearest one around it. */
@@ -572,75 +498,32 @@ export class SpanPlan {
     return `group ${group}`
   }
 
-  private make(
-    id: string,
-    parent: string | undefined,
-    name: string,
-    attributes: Fields,
-    {
-      kind = "internal",
-      links = []
-    }: { readonly kind?: "internal" | "producer"; readonly links?: ReadonlyArray<Link> } = {}
-  ): Extract<Op, { readonly _tag: "Open" }> {
+  private make(id: string, parent: string | undefined, name: string, attributes: Fields, more: More = {}): Open {
+    const { kind = "internal", links = [] } = more
     const own = { [espalier.runId]: this.run, ...(this.desk === "" ? {} : { [espalier.workflowType]: this.desk }) }
     return { _tag: "Open", id, parent, name, kind, attributes: { ...own, ...attributes }, links }
   }
 
-  /** Opens a span, or nothing where there are too many: what would be below it is below what it would be below. */
-  private opening(
-    id: string,
-    parent: string,
-    name: string,
-    attributes: Fields,
-    more: { readonly kind?: "internal" | "producer"; readonly links?: ReadonlyArray<Link> } = {}
-  ): ReadonlyArray<Op> {
-    const below = this.made(parent)
-    this.open.set(id, parent)
-    this.opened += 1
-    if (this.opened <= this.manner.most) return [this.make(id, below, name, attributes, more)]
-    this.unmade.add(id)
-    this.dropped += 1
-    return []
+  private opening(id: string, parent: string, name: string, attributes: Fields, more?: More): ReadonlyArray<Op> {
+    return this.open.open({ ...this.make(id, parent, name, attributes, more), parent })
   }
 
-  /** What is a span, and the nearest to this. */
-  private made(id: string): string {
-    let nearest = id
-    while (this.unmade.has(nearest)) nearest = this.open.get(nearest) ?? anchor
-    return nearest
-  }
-
-  /** Closes a span, and before it whatever is open below it. */
-  private close(id: string, how: How, more: Fields = {}): ReadonlyArray<Op> {
-    if (!this.open.has(id)) return []
-    const ops: Array<Op> = []
-    for (const [child, parent] of this.open) {
-      if (parent === id)
-        ops.push(
-          ...this.close(
-            child,
-            /^(domain|group) /.test(child) || how.outcome !== "accepted" ? how : { outcome: "suspended" }
-          )
-        ) // P2
-    }
-    this.open.delete(id)
-    const usage = this.usage.take(id)
-    if (this.unmade.delete(id)) return ops
-    const run =
-      id === workflow
-        ? {
-            ...budget.used(this.known?.account("run")?.settled),
-            ...(this.dropped === 0 ? {} : { [espalier.spansDropped]: this.dropped })
-          }
-        : {}
-    ops.push(closing(id, how, this.names, { ...usage, ...run, ...more }))
-    const last = this.tried.get(id)
-    if (last === undefined) return ops
-    this.tried.delete(id)
-    return [...ops, { _tag: "Forget", id: last }]
+  /** Closes a span, and before it whatever is open below it. The last try of an order is pointed to no more. P2 */
+  private close(id: string, how: How, more?: Fields): ReadonlyArray<Op> {
+    return this.open.close(id, how, more).flatMap((op) => {
+      const last = this.tried.get(op.id)
+      if (last === undefined) return [op]
+      this.tried.delete(op.id)
+      return [op, { _tag: "Forget", id: last }]
+    })
   }
 
   private closeAll(how: How): ReadonlyArray<Op> {
-    return this.close(workflow, how) // P1
+    if (!this.open.has(workflow)) return []
+    const { dropped } = this.open
+    return this.close(workflow, how, {
+      ...budget.used(this.known?.account("run")?.settled),
+      ...(dropped === 0 ? {} : { [espalier.spansDropped]: dropped })
+    }) // P1
   }
 }

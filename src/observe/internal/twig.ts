@@ -53,6 +53,15 @@ export class Twig {
     delete this.said.outcome
   }
 
+  /** Ends as another one did, which was taken for it and goes on. */
+  takeEnd(of: Twig): void {
+    this.end(of.endedAt ?? this.startedAt, of.said.outcome, of.said.error)
+    this.sums = of.sums
+    of.sums = undefined
+    delete of.said.error
+    of.reopen()
+  }
+
   get whole(): Sums {
     const sums = new Sums()
     if (this.sums !== undefined) sums.addAll(this.sums)

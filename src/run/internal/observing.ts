@@ -124,13 +124,10 @@ export class Observing {
         within
       )
     return Effect.contextWith((outer: Context.Context<never>) => {
-      const handing = Effect.contextWith((inner: Context.Context<never>) =>
-        Effect.provideService(
-          Effect.provideService(effect, Handed, added(Context.add(inner, Inside, inside), outer)),
-          Inside,
-          inside
-        )
-      )
+      const handing = Effect.updateContext(effect, (around: Context.Context<R>) => {
+        const inner = Context.add(around, Inside, inside)
+        return Context.add(inner, Handed, added(inner, outer))
+      })
       return around.reduceRight<Effect.Effect<A, E, R>>(
         (inner, one) =>
           surrounded(

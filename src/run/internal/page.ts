@@ -12,6 +12,7 @@ import { heard } from "../../internal/heard.ts"
 import { tellWarning } from "../../internal/telling.ts"
 import type * as Journal from "../../journal/Journal.ts"
 import type { Redaction } from "../../Redaction.ts"
+import type * as Budget from "../Budget.ts"
 import type * as Outcome from "../Outcome.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import { isFinished, type RunState } from "../RunState.ts"
@@ -21,7 +22,7 @@ import { commit, toRecord } from "./log.ts"
 import type { Observing } from "./observing.ts"
 import { byReference, type Store } from "./outputs.ts"
 import type { Owing } from "./owing.ts"
-import { sealed } from "./plain.ts"
+import { frozen, sealed } from "./plain.ts"
 import type { Read } from "./reading.ts"
 import { redacted } from "./redacting.ts"
 
@@ -162,8 +163,9 @@ export class Page {
   }
 
   private publish(events: ReadonlyArray<RunEvent>, { ledger }: RunState): Effect.Effect<void> {
-    // What somebody is shown is theirs.
-    this.place.observing.happened(events, { account: (name) => structuredClone(ledger.accounts.get(name)) })
+    // What somebody is shown is a copy.
+    const account = (name: string) => frozen(ledger.accounts.get(name)) as Budget.Account | undefined
+    this.place.observing.happened(events, { account })
     if (this.onEvent === undefined) return Effect.void
     return Effect.contextWith((context: Context.Context<never>) => {
       try {

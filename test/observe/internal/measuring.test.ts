@@ -246,7 +246,10 @@ describe("handoffs", () => {
     ]
     const edge = { "delegation.from": "desk" }
     assert.deepStrictEqual(e.of("espalier.delegation.attempts", events), [
-      [1, { ...edge, "delegation.to": "d.x", outcome: "failed", "error.type": "_OTHER", "task.first_attempt": "true" }],
+      [
+        1,
+        { ...edge, "delegation.to": "d.x", outcome: "failed", "error.type": "capability", "task.first_attempt": "true" }
+      ],
       [1, { ...edge, "delegation.to": "d.y", outcome: "accepted", "task.first_attempt": "false" }]
     ])
     assert.deepStrictEqual(
@@ -424,7 +427,7 @@ describe("outcomes", () => {
       e.ended("a", "accepted", 71_000)
     ]
     assert.deepStrictEqual(e.of("espalier.task.retries", events), [
-      [2, { "workflow.type": "desk", "task.result": "accepted", "error.type": "_OTHER" }]
+      [2, { "workflow.type": "desk", "task.result": "accepted", "error.type": "capability" }]
     ])
   })
 
@@ -646,7 +649,7 @@ describe("spending", () => {
     )
     // Calls of old journals do not say it.
     const old = (["transient", "malformed", "defect", "interrupted", "answered"] as const).map((end) => failed(end))
-    assert.deepStrictEqual(old, ["_OTHER", "invalid_output", "crash", undefined, undefined])
+    assert.deepStrictEqual(old, ["transient", "invalid_output", "crash", undefined, undefined])
   })
 
   it("R-502 what a provider did not say is in no sum, and a price that is not known is not 0", () => {

@@ -52,6 +52,7 @@ describe("CardinalityGuard", () => {
     assert.strictEqual(keyOf({ a: "1", b: "2" }), keyOf({ b: "2", a: "1" }))
     assert.notStrictEqual(keyOf({ a: "1", b: "2" }), keyOf({ a: "2", b: "1" }))
     assert.notStrictEqual(keyOf({ a: '1","b":"2' }), keyOf({ a: "1", b: "2" }))
+    assert.notStrictEqual(keyOf({ a: "1b2" }), keyOf({ a: "1", b: "2" }))
   })
 })
 
@@ -107,7 +108,7 @@ describe("Board", () => {
   it("R-502 a series is there for as long as its sample, and is read when somebody looks", () => {
     const { board, context } = made()
     let samples = [size("a", 1), size("b", 2)]
-    const remove = board.add(() => samples)
+    const { refresh, remove } = board.add(() => samples)
     assert.deepStrictEqual(values(context), [
       ["a", 1],
       ["b", 2]
@@ -118,7 +119,7 @@ describe("Board", () => {
       ["b", 6]
     ])
     samples = [size("b", 7)]
-    board.refresh()
+    refresh()
     assert.deepStrictEqual(values(context), [["b", 7]])
     remove()
     assert.deepStrictEqual(values(context), [])
@@ -148,18 +149,50 @@ describe("Board", () => {
     assert.deepStrictEqual(least?.state as unknown, { value: 1 })
   })
 
+  it("R-502 a series that two sources have goes with the last of them, and comes back with one", () => {
+    const { board, context } = made()
+    let samples = [size("a", 1)]
+    const first = board.add(() => samples)
+    const second = board.add(() => [size("a", 2)])
+    first.refresh()
+    second.refresh()
+    assert.deepStrictEqual(values(context), [["a", 3]])
+    samples = []
+    first.refresh()
+    assert.deepStrictEqual(values(context), [["a", 2]])
+    second.remove()
+    second.remove()
+    second.refresh()
+    assert.deepStrictEqual(values(context), [])
+    samples = [size("a", 4)]
+    first.refresh()
+    assert.deepStrictEqual(values(context), [["a", 4]])
+    board.close()
+    first.refresh()
+    assert.deepStrictEqual(values(context), [])
+  })
+
+  it("R-502 what is new in a source is no reason to read the others", () => {
+    const { board } = made()
+    const reads = { first: 0, second: 0 }
+    const first = board.add(() => [size("a", ++reads.first)])
+    board.add(() => [size("b", ++reads.second)])
+    first.refresh()
+    assert.deepStrictEqual(reads, { first: 2, second: 1 })
+  })
+
   it("R-502 has no more series than it may, and the rest in one; what goes makes room", () => {
     const { board, context } = made(2)
     let samples = ["a", "b", "c", "d"].map((worker) => size(worker, 1))
-    board.add(() => samples)
+    const { refresh } = board.add(() => samples)
     assert.deepStrictEqual(values(context), [
       ["a", 1],
       ["b", 1],
       ["true", 2]
     ])
     samples = samples.slice(2)
-    board.refresh()
-    board.refresh()
+    refresh()
+    refresh()
     assert.deepStrictEqual(values(context).toSorted(), [
       ["c", 1],
       ["d", 1]
@@ -169,10 +202,10 @@ describe("Board", () => {
   it("R-502 what is new since the last look is in the rest, or not there yet", () => {
     const { board, context } = made()
     let samples = [size("a", 1)]
-    board.add(() => samples)
+    const { refresh } = board.add(() => samples)
     samples = [size("a", 1), size("b", 1)]
     assert.deepStrictEqual(values(context), [["a", 1]])
-    board.refresh()
+    refresh()
     assert.strictEqual(values(context).length, 2)
   })
 })

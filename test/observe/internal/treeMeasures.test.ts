@@ -85,7 +85,7 @@ describe("TreeMeasures", () => {
   it.each([
     ["crash", error(Cause.die("bug"))],
     ["denied", error(Cause.fail(Failure.denied("no")))],
-    ["_OTHER", error(Cause.fail(Failure.transient("slow")))],
+    ["transient", error(Cause.fail(Failure.transient("slow")))],
     ["_OTHER", error(Cause.fail("something that may say anything"))],
     ["restart_intensity", { _tag: "GaveUp", path: ["root"], cause: Cause.die("x") }],
     ["cancelled", { _tag: "Killed", cause: Cause.interrupt() }]

@@ -3,22 +3,9 @@
  *
  * @since 0.1.0
  */
-import { attribute as a, word } from "../names.ts"
+import { measureOf, scopeOf } from "../budgetWords.ts"
+import { attribute as a } from "../names.ts"
 import { type Measure, measured, nothing } from "./measurement.ts"
-
-const scopes: ReadonlySet<string> = new Set(["run", "domain", "worker", "task"])
-
-/** The kind of an account: which one it is would name a task. */
-const scopeOf = (account: string): string => {
-  const [scope = ""] = account.split(":", 1)
-  return scopes.has(scope) ? scope : "other"
-}
-
-/** What of a name is a word of ours; another one may say anything. */
-const measures: ReadonlySet<string> = new Set(["steps", "tokens", "toolCalls", "cost"])
-
-const measureOf = (measure: string): string =>
-  measures.has(measure) ? word(measure.replace("toolCalls", "tool-calls")) : "other"
 
 /** @since 0.1.0 */
 export const incidents: Measure = (event, before) => {

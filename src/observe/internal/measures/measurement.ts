@@ -27,13 +27,11 @@ export const measured = (
   metric: Key,
   value: number,
   attributes: Readonly<Record<string, string | undefined>>
-): Measurement => ({
-  metric,
-  value,
-  attributes: Object.fromEntries(
-    Object.entries(attributes).filter((entry): entry is [string, string] => entry[1] !== undefined)
-  )
-})
+): Measurement => {
+  const known: Record<string, string> = {}
+  for (const [name, each] of Object.entries(attributes)) if (each !== undefined) known[name] = each
+  return { metric, value, attributes: known }
+}
 
 export const nothing: ReadonlyArray<Measurement> = []
 
