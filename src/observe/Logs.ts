@@ -95,7 +95,8 @@ import * as Desk from "../run/Desk.ts"
 import { Given } from "../run/internal/given.ts"
 import * as Observer from "../run/Observer.ts"
 import type { Office } from "../run/Office.ts"
-import type { Tree } from "../Tree.ts"
+import type { Event, Tree } from "../Tree.ts"
+import { dropped } from "./internal/drops.ts"
 import { following } from "./internal/following.ts"
 import { LevelRules, type Names } from "./internal/levels.ts"
 import { LogLines, type Manner, told } from "./internal/logLines.ts"
@@ -223,11 +224,12 @@ const attending =
 const telling = (tree: Tree["Service"], { reasons, rules }: Settings): Effect.Effect<void, never, Scope.Scope> =>
   Effect.contextWith((context: Context.Context<Scope.Scope>) => {
     const manner: Manner = { by: Context.get(context, Redaction), reasons }
-    return following(tree, (events) => {
+    const take = (events: ReadonlyArray<Event>) => {
       for (const event of events) {
         write(context as Context.Context<never>, rules, treeLine(event, manner), () => ({}))
       }
-    })
+    }
+    return following(tree, take, () => dropped("logs", "thrown", context as Context.Context<never>))
   })
 
 /** Warns of names that no desk has had so far, of each once, and tells of the tree. */

@@ -65,7 +65,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
 import { Given } from "../run/internal/given.ts"
-import { contextOf } from "../run/internal/observers.ts"
+import { contextOf, keyOf } from "../run/internal/observers.ts"
 import { Tree } from "../Tree.ts"
 import * as catalogue from "./internal/catalogue.ts"
 import { golden } from "./internal/measures/routing.ts"
@@ -168,7 +168,7 @@ export const layer = (options: Options = {}): Layer.Layer<Metrics> => {
         tree: (tree) => installed.tree(tree),
         labelled: (label) => Effect.sync(() => installed.record([golden(label)]))
       }
-      return Context.make(Metrics, service).pipe(Context.merge(contextOf("Metrics", installed.observer)))
+      return Context.make(Metrics, service).pipe(Context.merge(contextOf(keyOf("Metrics"), installed.observer)))
     })
   )
 }

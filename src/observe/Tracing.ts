@@ -25,8 +25,8 @@
  * **Gotchas**
  *
  * - It makes the spans of runs; {@link EspalierTracer} gives those of models their names.
- * - An anchor is over at once, and is sent when its exporter sends: by `Otlp`, as soon as there is a collector that takes it. To that of
- *   a process which was killed before, `recovers` leads nowhere.
+ * - An anchor is over once the journal says that the run is carried out, and is sent when its exporter sends: by `Otlp`, as soon as
+ *   there is a collector that takes it. To that of a process which was killed before, `recovers` leads nowhere.
  *
  * **Example** (The spans of a run)
  *

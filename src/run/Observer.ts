@@ -66,7 +66,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
 import type * as Budget from "./Budget.ts"
-import { contextOf, freshName, observersIn, withOnly } from "./internal/observers.ts"
+import { contextOf, keyOf, observersIn, withOnly } from "./internal/observers.ts"
 import type { Office } from "./Office.ts"
 import type { ErrorKind } from "./Result.ts"
 import type { Decision, DispatchEnd, Purpose, RunEvent } from "./RunEvent.ts"
@@ -263,9 +263,11 @@ export const layer = (observer: Observer, name?: string): Layer.Layer<never> =>
  */
 export const layerEffect = <E, R>(
   observer: Effect.Effect<Observer, E, R>,
-  name: string = freshName()
-): Layer.Layer<never, E, Exclude<R, Scope.Scope>> =>
-  Layer.effectContext(Effect.map(observer, (made) => contextOf(name, made)))
+  name?: string
+): Layer.Layer<never, E, Exclude<R, Scope.Scope>> => {
+  const key = keyOf(name)
+  return Layer.effectContext(Effect.map(observer, (made) => contextOf(key, made)))
+}
 
 /**
  * The observers around.

@@ -5,6 +5,7 @@ import { Effect, Layer, Metric, Schema } from "effect"
 import { HttpRouter } from "effect/http"
 import { Prometheus } from "espalier/observe"
 
+import { listen } from "../../src/observe/internal/scrapeServer.ts"
 import * as Real from "../fixtures/real.ts"
 import { apart, dropped } from "./collector.ts"
 import { family, parse } from "./prometheusText.ts"
@@ -252,6 +253,27 @@ describe("Prometheus", () => {
         const { url } = yield* Prometheus.serve({ port: 0 })
         for (const _ of [1, 2]) assert.strictEqual((yield* get(url)).status, 500)
       }).pipe(Effect.scoped, Effect.provideService(Metric.MetricRegistry, broken))
+    )
+
+    Real.withNetwork(
+      "D15 R-502 leaves those who connect and do not ask, or not in whole, to make room for those who do",
+      () =>
+        Effect.gen(function* () {
+          const at = { host: "127.0.0.1", port: 0, path: "/metrics", waits: 50 }
+          const port = yield* listen(at, () => ({ status: 200, headers: {}, body: "here" }))
+          const silent = Array.from({ length: 64 }, (_, index) =>
+            Effect.callback<void>((resume) => {
+              const socket = net.connect(port, "127.0.0.1", () => {
+                if (index % 2 === 0) socket.write("GET /metrics HTTP/1.1\r\nhost: ")
+              })
+              socket.on("error", () => {})
+              socket.on("close", () => resume(Effect.void))
+            })
+          )
+          // All of them are closed, by nobody but the server.
+          yield* Effect.all(silent, { concurrency: "unbounded" })
+          assert.strictEqual((yield* get(`http://127.0.0.1:${port}/metrics`)).status, 200)
+        }).pipe(Effect.scoped)
     )
 
     Real.withNetwork("fails where the port is taken, and gives its own back, with whoever is still connected", () =>

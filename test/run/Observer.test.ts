@@ -150,6 +150,33 @@ describe("what is shown", () => {
       }).pipe(memory)
   )
 
+  it.effect.each(["Inside", "#1", "=", ""])(
+    "R-501 to an observer of any name, such as %j, beside those of none",
+    (name) =>
+      Effect.gen(function* () {
+        const observers = [{}, {}, {}] as const
+        const [one, two, three] = observers
+        const layer = Layer.mergeAll(Observer.layer(one), Observer.layer(two, name), Observer.layer(three))
+        const seen: Array<ReadonlyArray<Observer.Observer>> = []
+        const looks = worker("one", () =>
+          Effect.as(
+            Effect.map(Observer.all, (all) => void seen.push(all)),
+            "done"
+          )
+        )
+        // What goes on inside of a run is no observer.
+        const inside = Effect.provideService(Observer.Inside, (_, effect) => effect)
+        const all = yield* Observer.all.pipe(inside, Effect.provide(layer))
+        assert.sameMembers([...all], [...observers])
+        assert.notStrictEqual(yield* Effect.provide(Observer.Inside, layer), two)
+        yield* Run.start(desk([looks], [task("a")]), r1).pipe(Effect.provide(layer))
+        assert.deepStrictEqual(
+          seen.map((each) => each.length),
+          [3]
+        )
+      }).pipe(memory)
+  )
+
   it.effect("R-501 several observers, of which the first that has a trace says which", () => {
     const first = watching({})
     const wrong = watching({ trace: "00-0-0-0" })

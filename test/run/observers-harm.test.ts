@@ -340,6 +340,34 @@ describe("an observer that is shown a desk", () => {
     }).pipe(memory)
   )
 
+  it.effect("R-501 is waited for at the end for so long, also where the desk is interrupted", () =>
+    Effect.gen(function* () {
+      const log: Array<string> = []
+      const staffed: Observer.Observer["staffed"] = () =>
+        Effect.addFinalizer(() =>
+          Effect.andThen(
+            Effect.sleep("1 second"),
+            Effect.sync(() => void log.push("ended"))
+          )
+        )
+      const slow = worker("one", () => Effect.never)
+      const run = yield* begin(
+        Run.start(deskOf([slow as Worker.Worker<never>], plan), r1).pipe(Observer.only([{ staffed }]))
+      )
+      const ending = yield* Effect.forkChild(
+        Effect.andThen(
+          run.interrupt,
+          Effect.sync(() => void log.push("closed"))
+        )
+      )
+      yield* pass("999 millis")
+      assert.deepStrictEqual(log, [])
+      yield* pass("1 millis")
+      assert.deepStrictEqual(log, ["ended", "closed"])
+      yield* Fiber.join(ending)
+    }).pipe(memory)
+  )
+
   it.effect("R-501 keeps what it has begun until the desk is closed", () =>
     Effect.gen(function* () {
       const log: Array<string> = []

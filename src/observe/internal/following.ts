@@ -21,21 +21,31 @@ const isOver = (tree: Tree["Service"]): Effect.Effect<boolean> =>
 
 /**
  * Takes the events of a tree as they come, for as long as the scope, or until the tree ends. Of a tree that has ended before the scope
- * does, all events are taken before the scope has closed. The buffer of events has a bound of its own.
+ * does, all events are taken before the scope has closed. The buffer of events has a bound of its own. Where `take` throws, `lost` is called,
+ * and what comes after is taken.
  *
  * @since 0.1.0
  */
 export const following = (
   tree: Tree["Service"],
-  take: (events: ReadonlyArray<Event>) => void
-): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.asVoid(
+  take: (events: ReadonlyArray<Event>) => void,
+  lost: () => void
+): Effect.Effect<void, never, Scope.Scope> => {
+  const taken = (events: ReadonlyArray<Event>): void => {
+    try {
+      take(events)
+    } catch {
+      lost()
+    }
+  }
+  return Effect.asVoid(
     Effect.acquireRelease(
       Effect.forkDetach(
-        Stream.runForEachArray(tree.events, (events) => Effect.sync(() => take(events))),
+        Stream.runForEachArray(tree.events, (events) => Effect.sync(() => taken(events))),
         { startImmediately: true }
       ),
       (fiber) =>
         Effect.flatMap(isOver(tree), (over) => (over ? Effect.asVoid(Fiber.await(fiber)) : Fiber.interrupt(fiber)))
     )
   )
+}

@@ -17,10 +17,11 @@ import { standing } from "../../run/Health.ts"
 import type { Attendance, Beginning, Ended, Observer, Work } from "../../run/Observer.ts"
 import * as Office from "../../run/Office.ts"
 import type { RunEvent } from "../../run/RunEvent.ts"
-import type { Tree } from "../../Tree.ts"
+import type { Event, Tree } from "../../Tree.ts"
 import { Board, type Shown } from "./board.ts"
 import { CardinalityGuard } from "./cardinality.ts"
 import { byKey, type Profile } from "./catalogue.ts"
+import { dropped } from "./drops.ts"
 import { following } from "./following.ts"
 import { Budgets } from "./measures/budgets.ts"
 import { measured, type Measurement, seconds } from "./measures/measurement.ts"
@@ -91,10 +92,11 @@ export class Metering {
       const look = (path: ReadonlyArray<string>) =>
         Option.getOrUndefined(run(Effect.option(Effect.flatMap(tree.find(path), (node) => node.snapshot))))
       const measures = new TreeMeasures(snapshot(), look)
-      yield* following(tree, (events) => {
+      const take = (events: ReadonlyArray<Event>) => {
         for (const event of events) this.record(measures.happened(event))
         if (measures.takeChanged()) refresh()
-      })
+      }
+      yield* following(tree, take, () => dropped("metrics", "thrown", this.recorder.context))
       yield* Effect.forkScoped(Effect.ensuring(Effect.exit(tree.ended), Effect.sync(remove)), {
         startImmediately: true
       })

@@ -14,16 +14,32 @@ import { type Answer, notFound } from "./scrape.ts"
 
 const pathOf = (url: string | undefined): string => (url ?? "/").replace(/[?#].*$/s, "")
 
-const serverFor = (path: string, answer: (method: string) => Answer): Server => {
-  const server = createServer((request, response) => {
+/** So long a connection may take to ask for something, in milliseconds. */
+const patience = 10_000
+
+/** So many connections there may be: those who do not ask make room for those who do. */
+const most = 64
+
+const serverFor = ({ path, waits = patience }: Place, answer: (method: string) => Answer): Server => {
+  const times = { headersTimeout: waits, requestTimeout: waits, connectionsCheckingInterval: Math.min(waits, 1_000) }
+  const server = createServer(times, (request, response) => {
     const { body, headers, status } = pathOf(request.url) === path ? answer(request.method ?? "GET") : notFound
     // What is sent along is not read.
     request.resume()
     response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) })
     response.end(request.method === "HEAD" ? undefined : body)
   })
-  server.maxConnections = 64
+  server.maxConnections = most
+  server.setTimeout(waits, (socket) => socket.destroy())
   return server
+}
+
+/** Where it listens. `waits`: how long for a request, in milliseconds. */
+interface Place {
+  readonly host: string
+  readonly port: number
+  readonly path: string
+  readonly waits?: number
 }
 
 /**
@@ -31,13 +47,10 @@ const serverFor = (path: string, answer: (method: string) => Answer): Server => 
  *
  * @since 0.1.0
  */
-export const listen = (
-  at: { readonly host: string; readonly port: number; readonly path: string },
-  answer: (method: string) => Answer
-): Effect.Effect<number, string, Scope.Scope> =>
+export const listen = (at: Place, answer: (method: string) => Answer): Effect.Effect<number, string, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<Server, string>((resume) => {
-      const server = serverFor(at.path, answer)
+      const server = serverFor(at, answer)
       server.once("error", (error) =>
         resume(Effect.fail(Predicate.hasProperty(error, "code") ? String(error.code) : "cannot listen"))
       )

@@ -7,17 +7,18 @@ import * as Context from "effect/Context"
 
 import type { Observer } from "../Observer.ts"
 
-const prefix = "espalier/run/Observer/"
+/** Nothing but observers is below it, whatever their names are. */
+const prefix = "espalier/run/Observer/each/"
 
 /** Those without a name are told apart by the order in which they were named here; nothing else depends on it. */
 let unnamed = 0
 
-/** A name that no other observer has. */
-export const freshName = (): string => `#${++unnamed}`
+/** By what an observer is found: of two of one name, the inner one is left; one without a name takes the place of none. */
+export const keyOf = (name: string | undefined): string => prefix + (name === undefined ? `#${++unnamed}` : `=${name}`)
 
-/** An observer as a service. Of two of one name, the inner one is left. */
-export const contextOf = (name: string, observer: Observer): Context.Context<never> =>
-  Context.makeUnsafe(new Map([[prefix + name, observer]]))
+/** An observer as a service. */
+export const contextOf = (key: string, observer: Observer): Context.Context<never> =>
+  Context.makeUnsafe(new Map([[key, observer]]))
 
 /** The observers in a context. */
 export const observersIn = (context: Context.Context<never>): ReadonlyArray<Observer> => {
@@ -30,6 +31,6 @@ export const observersIn = (context: Context.Context<never>): ReadonlyArray<Obse
 export const withOnly = <R>(context: Context.Context<R>, observers: ReadonlyArray<Observer>): Context.Context<R> => {
   const map = new Map<string, unknown>()
   for (const [key, service] of context.mapUnsafe) if (!key.startsWith(prefix)) map.set(key, service)
-  for (const observer of observers) map.set(prefix + freshName(), observer)
+  for (const observer of observers) map.set(keyOf(undefined), observer)
   return Context.makeUnsafe(map)
 }
