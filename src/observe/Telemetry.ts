@@ -58,7 +58,7 @@
  * )
  * const counted = await Effect.runPromise(Effect.provide(program, [telemetry, Journal.layerMemory]))
  * counted // => 1
- * names.at(-1) // => "invoke_agent count"
+ * names.at(-1) // => "invoke_agent words.count"
  * ```
  *
  * @since 0.1.0

@@ -61,7 +61,7 @@
  * const layers = Layer.mergeAll(Tracing.layer(), Journal.layerMemory, Layer.succeed(Tracer.Tracer, tracer))
  * await Effect.runPromise(Effect.provide(Run.start(desk, { id: "r1", input: { text: "to be" } }), layers))
  * names.slice(0, 3) // => ["espalier.segment", "invoke_workflow counting", "invoke_agent counting"]
- * names.slice(3) // => ["invoke_agent words", "espalier.delegate count", "invoke_agent count"]
+ * names.slice(3) // => ["invoke_agent words", "espalier.delegate words.count", "invoke_agent words.count"]
  * ```
  *
  * @since 0.1.0
