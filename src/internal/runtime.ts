@@ -26,6 +26,7 @@ import * as Tracer from "effect/Tracer"
 import * as Failure from "../Failure.ts"
 import type { GaveUp } from "./errors.ts"
 import { showPath } from "./errors.ts"
+import { heard } from "./heard.ts"
 import type { Event, EventBody, ExitReason } from "./model.ts"
 import type { Incarnation } from "./mount.ts"
 import { tellError, tellInfo, tellWarning } from "./telling.ts"
@@ -167,15 +168,18 @@ export class Runtime {
     const event: Event = { path: node.path, at: this.clock.currentTimeMillisUnsafe(), ...body }
     if (loud) this.report(event)
     for (const observer of this.observers) {
-      try {
-        observer(event)
-      } catch (defect) {
-        this.observers.delete(observer)
+      const removed = (defect: unknown): void => {
+        if (!this.observers.delete(observer)) return
         this.fork(
           tellError("an observer of the tree's events threw and was removed", Cause.die(defect)).pipe(
             Effect.annotateLogs({ path: showPath(event.path) })
           )
         )
+      }
+      try {
+        heard(observer(event), removed)
+      } catch (defect) {
+        removed(defect)
       }
     }
   }

@@ -71,6 +71,8 @@ import * as Queue from "effect/Queue"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 
+import { heeded } from "../internal/heard.ts"
+import { tellWarning } from "../internal/telling.ts"
 import * as Journal from "../journal/Journal.ts"
 import { clear } from "./internal/clearing.ts"
 import { Given } from "./internal/given.ts"
@@ -219,8 +221,15 @@ const make = (office: Office.Office, options: Checked) =>
       )
     }
 
+    const context = yield* Effect.context<never>()
+    const taking =
+      options.onTaken &&
+      heeded(options.onTaken, (error) => {
+        const message = "Host: onTaken threw and is not called again"
+        Effect.runSyncExitWith(context)(tellWarning(message, error))
+      })
     const report = (taken: Taken): Effect.Effect<void> => {
-      options.onTaken?.(taken)
+      taking?.(taken)
       const { note, result, run } = taken
       return result === "finished" || result === "waiting" || result === "busy"
         ? Effect.void

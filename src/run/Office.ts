@@ -51,7 +51,8 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 
-import { tellWarning } from "../internal/telling.ts"
+import { heeded } from "../internal/heard.ts"
+import { tellError, tellWarning } from "../internal/telling.ts"
 import type * as Supervisor from "../Supervisor.ts"
 import type { Event, Tree } from "../Tree.ts"
 import type { Coordinator, Task } from "./Coordinator.ts"
@@ -161,6 +162,12 @@ const opened = Effect.fnUntraced(function* <Input, R>(
   // They see the end of the tree, too, each by itself.
   const watching = yield* Effect.acquireRelease(Scope.make("parallel"), (scope, exit) => left(scope, exit, desk.name))
   const health = yield* Health.make({ workers: seats.map(({ name }) => name), breaker: desk.breaker })
+  const watch =
+    options?.onEvent &&
+    heeded(options.onEvent, (error) => {
+      const message = "an observer of the tree's events threw and was removed"
+      Effect.runSyncExitWith(context as Context.Context<never>)(tellError(message, Cause.die(error)))
+    })
   const staff = yield* start(desk, {
     ...options,
     log: options?.log ?? observers.every(({ logsTrees }) => logsTrees !== true),
@@ -169,7 +176,7 @@ const opened = Effect.fnUntraced(function* <Input, R>(
       for (const seat of seats) {
         if (seat.domain === domain) health.trip(seat.name, Math.floor(event.at), `the domain ${domain} gave up`)
       }
-      options?.onEvent?.(event)
+      watch?.(event)
     }
   })
   const templates = Desk.templates(desk)

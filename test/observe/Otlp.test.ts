@@ -659,6 +659,23 @@ describe("Otlp", () => {
         assert.lengthOf(collector.spans, 100)
       }).pipe(Effect.provide(collector.layer(traces)), apart)
     })
+
+    it.effect("R-501 D15 lose nothing that is not lost without them: one request is made up of all that waits", () =>
+      Effect.gen(function* () {
+        const collector = new Collector(() => Effect.delay(status(200), "1 second"))
+        yield* Effect.gen(function* () {
+          for (let n = 0; n < 100; n++) {
+            yield* anchor
+            yield* spans(4, `s${n}-`)
+            yield* TestClock.adjust("100 millis")
+          }
+          yield* pass(20)
+          assert.lengthOf(collector.spans, 500)
+          assert.isAtMost(collector.requests.length, 15)
+        }).pipe(Effect.provide(collector.layer({ ...traces, maxQueue: 100, maxBatch: 100 })))
+        assert.deepStrictEqual(yield* dropped, {})
+      }).pipe(apart)
+    )
   })
 
   describe("Flusher", () => {

@@ -3,11 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Journal } from "espalier/journal"
-import { Observer, Office, Plan, Router, Run, type Worker } from "espalier/run"
+import { Domain, Host, Observer, Office, Plan, Router, Run, type Worker } from "espalier/run"
 import { Fake } from "espalier/testing"
 
+import { standing } from "../../src/run/Health.ts"
 import { attended, nobody } from "../../src/run/internal/observing.ts"
-import { elapse, history, memory, task, worker } from "./desks.ts"
+import { desk, elapse, history, memory, task, worker } from "./desks.ts"
 import { guarded, r1, say } from "./guards.ts"
 import { begin, deskOf, pass, resume } from "./living.ts"
 import { isWhole, logged, watching } from "./watching.ts"
@@ -17,6 +18,11 @@ const broken = new Error("the observer is broken")
 const fails = (): never => {
   throw broken
 }
+
+const later = (): never => Promise.reject(broken) as never
+
+/** What was queued before this has come to its end, rejections among it. */
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
 /** What is to hold of what observers were shown in the end. */
 const checks = new WeakMap<Observer.Observer, Effect.Effect<void, never, Journal.Journal>>()
@@ -123,11 +129,6 @@ describe("an observer that is of no good", () => {
       assert.lengthOf(told(), 1)
     })
   )
-
-  const later = (): never => Promise.reject(broken) as never
-
-  /** What was queued before this has come to its end, rejections among it. */
-  const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
   it.effect.each([
     ["attend", { attend: later }],
@@ -389,6 +390,69 @@ describe("an observer that is shown a desk", () => {
       ).pipe(Observer.only([{ staffed }]))
       assert.deepStrictEqual(log, ["open desk", "used", "closed"])
     })
+  )
+})
+
+describe("who is told beside observers", () => {
+  const failing: ReadonlyArray<readonly [when: string, call: () => void]> = [
+    ["at once", fails],
+    ["later", later]
+  ]
+
+  const gone = () =>
+    desk([], [task("a")], {
+      domains: [
+        Domain.make("d", {
+          workers: [worker("one", () => Effect.die(new Error("broke"))) as Worker.Worker<never>],
+          intensity: { restarts: 0, within: "1 second" }
+        })
+      ]
+    })
+
+  it.effect.each(failing)(
+    "R-209 B1 of the tree, and fails %s, does not keep a domain that gave up from being routed around",
+    ([, onEvent]) =>
+      Effect.gen(function* () {
+        const { layer, lines } = logged()
+        yield* Effect.gen(function* () {
+          const office = yield* Office.open(gone(), { log: false, onEvent })
+          yield* elapse(Effect.exit(Run.startIn(office, r1)), "1 hour")
+          yield* turn
+          assert.notStrictEqual(standing(office.health.facts(), "d.one").status, "healthy")
+        }).pipe(Effect.scoped, Effect.provide(layer))
+        assert.lengthOf(
+          lines.filter((line) => line.startsWith("an observer of the tree's events threw and was removed")),
+          1
+        )
+      }).pipe(memory)
+  )
+
+  it.effect.each(failing)(
+    "R-302 B1 of what came of runs, and fails %s, does not keep others from going on",
+    ([, onTaken]) =>
+      Effect.gen(function* () {
+        const { layer, lines } = logged()
+        const built = deskOf(
+          [Fake.worker("one", { otherwise: "b" })],
+          Plan.make<string>([task("a", { after: "1 hour" })])
+        )
+        const ids = ["r1", "r2", "r3"]
+        for (const id of ids) yield* elapse(Run.start(built, { ...r1, id, waitFor: "1 second" }), "2 seconds")
+        yield* TestClock.adjust("2 hours")
+        const taken = yield* Effect.gen(function* () {
+          const office = yield* Office.open(built, { log: false })
+          return yield* Host.pass(office, { onTaken })
+        }).pipe(Effect.scoped, Effect.provide(layer))
+        yield* turn
+        assert.deepStrictEqual(
+          taken.map(({ result }) => result),
+          ids.map(() => "finished")
+        )
+        assert.lengthOf(
+          lines.filter((line) => line.startsWith("Host: onTaken threw and is not called again")),
+          1
+        )
+      }).pipe(memory)
   )
 })
 

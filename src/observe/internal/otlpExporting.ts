@@ -85,6 +85,7 @@ const make = (settings: Settings) =>
     const weights: Weights = new WeakMap()
     const lost = (signal: Signal) => () => dropped(signal, "unencodable", context, 1)
     const outboxes: Array<{ readonly outbox: Outbox; readonly close: Effect.Effect<void> }> = []
+    const settled = new Map<Signal, Effect.Effect<void>>()
     // This comes after what the exporters do at the end.
     yield* Effect.addFinalizer(() =>
       Effect.forEach(outboxes, ({ close }) => close, { concurrency: "unbounded", discard: true })
@@ -99,6 +100,7 @@ const make = (settings: Settings) =>
           keep: signal === "metrics" && settings.temporality === "cumulative" ? "latest" : "all"
         })
         outboxes.push(made)
+        settled.set(signal, made.outbox.settled)
         const destination = { address, headers, compression: settings.compression }
         return taking((request) => {
           const items = weights.get(request.body)
@@ -123,7 +125,9 @@ const make = (settings: Settings) =>
             const tracer = yield* OtlpTracer.make({ ...common, exportInterval: interval }).pipe(
               Effect.provideService(OtlpExporter.Flusher, { ...flusher, register })
             )
-            return Guard.tracer(yield* prompting(tracer, hand), ["end"], lost("traces"))
+            // What is handed over while others wait would be so many more requests.
+            const waited = Effect.suspend(() => settled.get("traces") ?? Effect.void)
+            return Guard.tracer(yield* prompting(tracer, Effect.andThen(waited, hand)), ["end"], lost("traces"))
           })
         ),
       logs: (interval: SignalSettings["interval"]) => {
