@@ -14,14 +14,14 @@
  */
 import { endOfChoice, endOfOrder, errorTypeOfRun, errorTypeOfTool } from "../../agent/internal/errorTypes.ts"
 import type { Beginning, Ended, Known, Work } from "../../run/Observer.ts"
-import type { Of, PlannedTask, ReviewKind, RunEvent, WorkerHealth } from "../../run/RunEvent.ts"
+import type { Of, RunEvent, WorkerHealth } from "../../run/RunEvent.ts"
 import { type Attributes, espalier, links, operations, spanName, value } from "../SemConv.ts"
 import { decisionOf } from "./decisions.ts"
 import { OpenSpans } from "./openSpans.ts"
 import * as budget from "./spanBudget.ts"
+import { SpanMemory } from "./spanMemory.ts"
 import { closing, type Fields, type How, type Op, type Open } from "./spanOps.ts"
-import { Routing } from "./spanRouting.ts"
-import { type Link, Segments } from "./spanSegments.ts"
+import type { Link } from "./spanSegments.ts"
 
 /**
  * What work opens.
@@ -44,12 +44,6 @@ const workflow = "workflow"
 const placeOf = (worker: string): readonly [domain: string, name: string] => {
   const dot = worker.indexOf(".")
   return dot === -1 ? ["", worker] : [worker.slice(0, dot), worker.slice(dot + 1)]
-}
-
-interface Order {
-  readonly task: string
-  readonly worker: string
-  readonly limits?: Of<"Dispatched">["limits"]
 }
 
 /** What is known of a worker's breaker before it is called: nothing is said of one that is closed. */
@@ -85,25 +79,9 @@ export class SpanPlan {
   private readonly run: string
   private readonly names: Attributes
   private readonly manner: Manner
-  private desk = ""
-  private tier = ""
   private recalled = 0
   private known: Known | undefined
-  private readonly segments = new Segments()
-  private readonly health = new Map<string, WorkerHealth>()
-  /** What tasks need, by who needs it; and the spans of the orders that brought it here. */
-  private readonly needs = new Map<string, ReadonlyArray<string>>()
-  private readonly brought = new Map<string, string>()
-  private readonly routing = new Routing()
-  private readonly parents = new Map<string, string>()
-  private readonly groups = new Map<string, string>()
-  private readonly orders = new Map<string, Order>()
-  /** Orders that wait for people. */
-  private readonly parked = new Set<string>()
-  private readonly reviews = new Map<
-    string,
-    { readonly at: number; readonly kind: ReviewKind; readonly trace: string | undefined }
-  >()
+  private readonly memory = new SpanMemory()
   private readonly open: OpenSpans
   private readonly tried = new Map<string, string>()
   private begun: Beginning | undefined
@@ -120,15 +98,15 @@ export class SpanPlan {
 
   recall(event: RunEvent): void {
     this.recalled += 1
-    this.learn(event)
+    this.memory.learn(event)
   }
 
   /** The anchor of a segment. `caller`: the span in which it is begun, as a `traceparent`. */
   begin(beginning: Beginning, caller?: string): ReadonlyArray<Op> {
-    const { segments } = this
+    const { segments } = this.memory
     const { kept, mode } = this.manner
     this.begun = beginning
-    this.desk = beginning.desk
+    this.memory.desk = beginning.desk
     this.isWritten = false
     const fields = {
       [espalier.segmentIndex]: segments.count,
@@ -154,7 +132,7 @@ export class SpanPlan {
   }
 
   happened(event: RunEvent, known?: Known): ReadonlyArray<Op> {
-    this.learn(event)
+    this.memory.learn(event)
     this.known = known ?? this.known
     if (this.begun === undefined) return []
     switch (event._tag) {
@@ -162,11 +140,11 @@ export class SpanPlan {
         return [...this.written(), ...this.root()]
       case "RunResumed": {
         // What was under way goes on, though its next try may have to wait.
-        const under = [...this.orders.keys()].filter((dispatch) => !this.parked.has(dispatch))
+        const under = [...this.memory.orders.keys()].filter((dispatch) => !this.memory.parked.has(dispatch))
         return [
           ...this.written(),
           ...this.root(),
-          ...[...this.groups.keys()].flatMap((group) => this.group(group).ops),
+          ...[...this.memory.groups.keys()].flatMap((group) => this.group(group).ops),
           ...under.flatMap((dispatch) => this.delegate(dispatch))
         ]
       }
@@ -202,7 +180,7 @@ export class SpanPlan {
         const task = "task" in event && event.task !== undefined ? event.task : ""
         const tried = order === undefined ? undefined : this.tried.get(order)
         const asking = [tried, order].find((each) => each !== undefined && this.open.has(each))
-        const below = asking === undefined ? this.group(this.parents.get(task) ?? "") : { ops: [], id: asking }
+        const below = asking === undefined ? this.group(this.memory.parents.get(task) ?? "") : { ops: [], id: asking }
         const id = `review ${event.review}`
         const request = this.opening(
           id,
@@ -232,7 +210,8 @@ export class SpanPlan {
     switch (work._tag) {
       case "Attempt": {
         const order = `dispatch ${work.dispatch}`
-        if (!this.orders.has(work.dispatch)) this.orders.set(work.dispatch, { task: work.task, worker: work.worker })
+        if (!this.memory.orders.has(work.dispatch))
+          this.memory.orders.set(work.dispatch, { task: work.task, worker: work.worker })
         const below = this.delegate(work.dispatch)
         const id = `attempt ${work.dispatch} ${work.attempt}`
         const [domain, name] = placeOf(work.worker)
@@ -246,13 +225,13 @@ export class SpanPlan {
           {
             [this.names.operationName]: operations.invokeAgent,
             [this.names.agentName]: worker,
-            [espalier.nodePath]: `${this.desk}/${domain}/${name}`,
-            [espalier.nodeKindPath]: `${this.desk}/${domain}/${name}`,
+            [espalier.nodePath]: `${this.memory.desk}/${domain}/${name}`,
+            [espalier.nodeKindPath]: `${this.memory.desk}/${domain}/${name}`,
             [espalier.nodeRole]: "worker",
             [espalier.taskId]: work.task,
             [espalier.taskAttempt]: work.attempt,
             [espalier.mailboxWaitTime]: work.waitMillis / 1000,
-            ...budget.limits(this.orders.get(work.dispatch)?.limits)
+            ...budget.limits(this.memory.orders.get(work.dispatch)?.limits)
           },
           { links: before === undefined ? [] : [{ type: links.restartOf, to: { id: before } }] }
         )
@@ -260,15 +239,17 @@ export class SpanPlan {
         return { ops: [...below, ...own, ...past], id, within: this.open.nearest(id), agent: worker }
       }
       case "Choice": {
-        const subject = this.groups.has(work.subject) ? work.subject : (this.parents.get(work.subject) ?? "")
+        const subject = this.memory.groups.has(work.subject)
+          ? work.subject
+          : (this.memory.parents.get(work.subject) ?? "")
         const below = this.group(subject)
         const id = `choice ${work.consult}`
-        const own = this.opening(id, below.id, spanName.plan(this.desk), {
+        const own = this.opening(id, below.id, spanName.plan(this.memory.desk), {
           [this.names.operationName]: operations.plan,
-          [this.names.agentName]: this.desk,
+          [this.names.agentName]: this.memory.desk,
           ...(work.candidates === undefined ? {} : { [espalier.routingCandidates]: work.candidates })
         })
-        return { ops: [...below.ops, ...own], id, within: this.open.nearest(id), agent: this.desk }
+        return { ops: [...below.ops, ...own], id, within: this.open.nearest(id), agent: this.memory.desk }
       }
       case "Tool": {
         // A model gives ids as it likes.
@@ -290,7 +271,7 @@ export class SpanPlan {
       }
       case "Decision": {
         const id = `decision ${++this.called}`
-        const asked = this.reviews.get(work.review)
+        const asked = this.memory.reviews.get(work.review)
         const attributes = {
           [espalier.reviewId]: work.review,
           [espalier.reviewDecision]: decisionOf(work.decision, asked?.kind),
@@ -317,7 +298,7 @@ export class SpanPlan {
       case "Tool":
         return [closing(id, { ...how, error: errorTypeOfTool(how) }, this.names)]
       case "Decision": {
-        const asked = this.reviews.get(work.review)
+        const asked = this.memory.reviews.get(work.review)
         const waited = asked === undefined ? {} : { [espalier.reviewWaitTime]: Math.max(0, now - asked.at) / 1000 }
         return [closing(id, how, this.names, waited)]
       }
@@ -336,17 +317,17 @@ export class SpanPlan {
   private root(): ReadonlyArray<Op> {
     if (this.open.has(workflow)) return []
     return [
-      ...this.opening(workflow, anchor, spanName.invokeWorkflow(this.desk), {
+      ...this.opening(workflow, anchor, spanName.invokeWorkflow(this.memory.desk), {
         [this.names.operationName]: operations.invokeWorkflow,
-        [this.names.workflowName]: this.desk,
-        [espalier.autonomyTier]: this.tier,
+        [this.names.workflowName]: this.memory.desk,
+        [espalier.autonomyTier]: this.memory.tier,
         ...budget.limits(this.known?.account("run")?.limit)
       }),
-      ...this.opening("group ", workflow, spanName.invokeAgent(this.desk), {
+      ...this.opening("group ", workflow, spanName.invokeAgent(this.memory.desk), {
         [this.names.operationName]: operations.invokeAgent,
-        [this.names.agentName]: this.desk,
-        [espalier.nodePath]: this.desk,
-        [espalier.nodeKindPath]: this.desk,
+        [this.names.agentName]: this.memory.desk,
+        [espalier.nodePath]: this.memory.desk,
+        [espalier.nodeKindPath]: this.memory.desk,
         [espalier.nodeRole]: "supervisor"
       })
     ]
@@ -356,8 +337,8 @@ export class SpanPlan {
   private group(group: string): { readonly ops: ReadonlyArray<Op>; readonly id: string } {
     const id = `group ${group}`
     if (group === "" || this.open.has(id)) return { ops: [], id }
-    const below = this.group(this.parents.get(group) ?? "")
-    const kind = this.groups.get(group) ?? "group"
+    const below = this.group(this.memory.parents.get(group) ?? "")
+    const kind = this.memory.groups.get(group) ?? "group"
     const own = this.opening(id, below.id, spanName.invokeWorkflow(kind), {
       [this.names.operationName]: operations.invokeWorkflow,
       [this.names.workflowName]: kind,
@@ -367,11 +348,11 @@ export class SpanPlan {
   }
 
   private delegate(dispatch: string): ReadonlyArray<Op> {
-    const order = this.orders.get(dispatch)
+    const order = this.memory.orders.get(dispatch)
     if (order === undefined || this.open.has(`dispatch ${dispatch}`)) return []
     const [domain] = placeOf(order.worker)
-    const group = this.parents.get(order.task) ?? ""
-    const before = this.routing.before(order.task)
+    const group = this.memory.parents.get(order.task) ?? ""
+    const before = this.memory.routing.before(order.task)
     const below = this.group(group)
     const id = `domain ${domain} ${group}`
     const supervisor = this.open.has(id)
@@ -379,8 +360,8 @@ export class SpanPlan {
       : this.opening(id, below.id, spanName.invokeAgent(domain), {
           [this.names.operationName]: operations.invokeAgent,
           [this.names.agentName]: domain,
-          [espalier.nodePath]: `${this.desk}/${domain}`,
-          [espalier.nodeKindPath]: `${this.desk}/${domain}`,
+          [espalier.nodePath]: `${this.memory.desk}/${domain}`,
+          [espalier.nodeKindPath]: `${this.memory.desk}/${domain}`,
           [espalier.nodeRole]: "supervisor"
         })
     return [
@@ -392,88 +373,25 @@ export class SpanPlan {
         spanName.delegate(order.worker),
         {
           [espalier.delegationId]: dispatch,
-          [espalier.delegationFrom]: this.desk,
+          [espalier.delegationFrom]: this.memory.desk,
           [espalier.delegationTo]: order.worker,
           [espalier.delegationMode]: "call",
           [espalier.taskId]: order.task,
           ...budget.limits(order.limits),
-          ...breakerOf(order.worker, this.health.get(order.worker)),
-          ...this.routing.of(order.task, group, order.worker)
+          ...breakerOf(order.worker, this.memory.health.get(order.worker)),
+          ...this.memory.routing.of(order.task, group, order.worker)
         },
         {
           links: [
             ...(before === undefined ? [] : [{ type: links.restartOf, to: { id: `dispatch ${before}` } }]),
-            ...(this.needs.get(order.task) ?? []).flatMap((need) => {
-              const from = this.brought.get(need)
+            ...(this.memory.needs.get(order.task) ?? []).flatMap((need) => {
+              const from = this.memory.brought.get(need)
               return from === undefined ? [] : [{ type: links.gathers, to: { id: from } }]
             })
           ]
         }
       )
     ]
-  }
-
-  private learn(event: RunEvent): void {
-    this.segments.learn(event)
-    this.routing.learn(event)
-    const tasks = (group: string, planned: ReadonlyArray<PlannedTask>) => {
-      for (const { id, needs } of planned) {
-        this.parents.set(id, group)
-        if (needs.length > 0) this.needs.set(id, needs)
-      }
-    }
-    switch (event._tag) {
-      case "RunStarted":
-        this.desk = event.desk
-        this.tier = event.tier ?? ""
-        return tasks("", event.tasks)
-      case "AutonomyChanged":
-        this.tier = event.to
-        return
-      case "GroupOpened":
-        this.groups.set(event.task, event.kind)
-        return tasks(event.task, event.tasks)
-      case "TasksAdded":
-        return tasks(event.group, event.tasks)
-      case "HealthChanged":
-        this.health.set(event.worker, event.health)
-        return
-      case "Dispatched":
-        this.orders.set(event.dispatch, {
-          task: event.task,
-          worker: event.worker,
-          limits: { ...event.reserved, ...event.limits }
-        })
-        return
-      case "Parked":
-        this.parked.add(event.dispatch)
-        return
-      case "Unparked":
-        this.parked.delete(event.dispatch)
-        return
-      case "Reported":
-        this.orders.delete(event.dispatch)
-        this.parked.delete(event.dispatch)
-        if (event.outcome === "accepted" || event.outcome === "partial") {
-          this.brought.set(event.task, `dispatch ${event.dispatch}`)
-        }
-        return
-      case "Merged":
-        this.groups.delete(event.group)
-        return
-      case "TaskEnded":
-        this.parents.delete(event.task)
-        this.groups.delete(event.task)
-        this.needs.delete(event.task)
-        return
-      case "ReviewOpened":
-        this.reviews.set(event.review, { at: event.at, kind: event.kind, trace: this.segments.last })
-        return
-      case "ReviewDecided":
-      case "ReviewExpired":
-      case "ReviewWithdrawn":
-        this.reviews.delete(event.review)
-    }
   }
 
   /**
@@ -483,24 +401,27 @@ export class SpanPlan {
   private payers({ dispatch, task }: Of<"Spent">): ReadonlyArray<string> {
     const order = `dispatch ${dispatch}`
     const own = [this.tried.get(order) ?? "", order].find((id) => this.open.has(id))
-    const around = this.groups.has(task) ? this.nearestGroup(task) : this.nearest(task)
+    const around = this.memory.groups.has(task) ? this.nearestGroup(task) : this.nearest(task)
     return this.open.around(own ?? around)
   }
 
   /** The group of a task that is open, or the nearest one around it. */
   private nearest(task: string): string {
-    return this.nearestGroup(this.parents.get(task) ?? "")
+    return this.nearestGroup(this.memory.parents.get(task) ?? "")
   }
 
   private nearestGroup(of: string): string {
     let group = of
-    while (group !== "" && !this.open.has(`group ${group}`)) group = this.parents.get(group) ?? ""
+    while (group !== "" && !this.open.has(`group ${group}`)) group = this.memory.parents.get(group) ?? ""
     return `group ${group}`
   }
 
   private make(id: string, parent: string | undefined, name: string, attributes: Fields, more: More = {}): Open {
     const { kind = "internal", links = [] } = more
-    const own = { [espalier.runId]: this.run, ...(this.desk === "" ? {} : { [espalier.workflowType]: this.desk }) }
+    const own = {
+      [espalier.runId]: this.run,
+      ...(this.memory.desk === "" ? {} : { [espalier.workflowType]: this.memory.desk })
+    }
     return { _tag: "Open", id, parent, name, kind, attributes: { ...own, ...attributes }, links }
   }
 
