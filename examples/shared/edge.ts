@@ -33,6 +33,13 @@ export class CouldNotRun extends Schema.TaggedError<CouldNotRun>()("CouldNotRun"
 export const write = (stream: NodeJS.WriteStream, text: string): Effect.Effect<void> =>
   Effect.sync(() => void stream.write(text))
 
+/** Who sees what the program does, as the environment says. */
+const telemetry = Telemetry.layerConfig().pipe(
+  Layer.catchTag("ConfigError", ({ cause }) =>
+    Layer.effectDiscard(Effect.fail(new CouldNotRun({ reason: cause.message })))
+  )
+)
+
 /**
  * Runs a program and ends the process.
  *
@@ -59,10 +66,9 @@ export const runProgram = <A extends { readonly help: boolean }>(
     if (Result.isFailure(parsed)) return Effect.fail(new CouldNotRun({ reason: parsed.failure.message }))
     if (parsed.success.help) return Effect.as(write(process.stdout, program.help), 0)
     const journal = JournalSqlite.layerSqlite({ filename: ".espalier/journal.db" })
-    return Effect.provide(
-      program.job(parsed.success),
-      Layer.mergeAll(journal, NodeServices.layer, Telemetry.layerConfig())
-    ).pipe(Effect.mapError(({ message }) => new CouldNotRun({ reason: message })))
+    return Effect.provide(program.job(parsed.success), Layer.mergeAll(journal, NodeServices.layer, telemetry)).pipe(
+      Effect.mapError(({ message }) => new CouldNotRun({ reason: message }))
+    )
   }).pipe(
     Effect.catchTag("CouldNotRun", ({ reason }) => Effect.as(write(process.stderr, `${name}: ${reason}\n`), 3)),
     Effect.provide(Logger.layer([Logs.withoutFacts(Logger.withConsoleError(Logger.formatLogFmt))]))
